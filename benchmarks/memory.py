@@ -36,6 +36,7 @@ from explorer.panels import memory, spec
 from explorer.state import garbage_collection, host
 from explorer.state.scheduling import memory_budget
 from models import buffer_pool, caching, shipped_models, smollm2
+from models.cache import LARGE_BYTES
 from models.recording import Recording
 from models.run import Run
 
@@ -62,8 +63,8 @@ def forget_most(pid: int | str) -> None:
 @dataclass
 class HighWater:
     """Most memory while a panel was made, in bytes: above what there was before; of it what was
-    taken of the budget for recordings and other values; and the bound of all else. problem: why
-    there is no panel."""
+    taken of the budget for recordings and other values, at most; and the bound of all else.
+    problem: why there is no panel."""
 
     above: int = 0
     taken: int = 0
@@ -83,11 +84,11 @@ def counted(into: HighWater) -> Iterator[None]:
     others may use later, which are kept, or of which the pool keeps the memory."""
     gc.collect()
     garbage_collection.collect("some")
-    sizes: list[int] = []
-    note = lambda size: bool(sizes.append(size))
+    values: list[int] = []
+    note = lambda size: bool(values.append(_values() + (size if size < LARGE_BYTES else 0)))
     with without_holes():
         buffer_pool.before_lending.append(note)
-        kept, before, start = _kept(), status_of("self", "VmRSS"), time.monotonic()
+        kept, before, start = _values(), status_of("self", "VmRSS"), time.monotonic()
         forget_most("self")
         try:
             yield
@@ -95,7 +96,7 @@ def counted(into: HighWater) -> Iterator[None]:
             into.seconds = time.monotonic() - start
             into.above = status_of("self", "VmHWM") - before
             buffer_pool.before_lending.remove(note)
-            into.taken = min(sum(sizes), caching.cache.limit) + max(0, _kept() - kept)
+            into.taken = max((*values, _values())) - kept
 
 
 @contextmanager
@@ -117,10 +118,13 @@ def without_holes() -> Iterator[None]:
             library.free(ctypes.c_void_p(each))
 
 
-def _kept() -> int:
-    """Bytes of what is kept beside recordings."""
-    entries = tuple(caching.cache.entries.values())
-    return sum(weight for value, weight in entries if not isinstance(value, Recording))
+def _values() -> int:
+    """Bytes of all values, as the cache counts them: kept, in use, or being made; and of what the
+    pool keeps for the next ones."""
+    cache = caching.cache
+    with cache.lock:
+        held = cache.total + cache._outside_bytes() - sum(cache._working.values())
+    return held + buffer_pool.pooled_bytes()
 
 
 def forget() -> None:

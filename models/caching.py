@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,18 @@ from models.results import (
 )
 
 Result = TypeVar("Result")
+Rest = ParamSpec("Rest")
+
+
+class HasRecording(Protocol):
+    """A value that has a recording."""
+
+    @property
+    def recording(self) -> Recording:
+        """The recording."""
+
+
+Of = TypeVar("Of", bound=Recording | HasRecording)
 MAX_COMPLETED = 128  # tokens of a text after which words are written out
 ENDS = "ends here"  # the label of a token that ends what a model writes
 
@@ -101,6 +113,30 @@ def has_memo(recording: Recording, key: Hashable) -> bool:
     return ("derived", *cause(recording), key) in cache.entries
 
 
+def kept(
+    compute: Callable[Concatenate[Of, Rest], Result],
+) -> Callable[Concatenate[Of, Rest], Result]:
+    """Keep what a function computes of a recording, or of a value that has one, beside it, under
+    the function's name and what else it is given."""
+
+    @wraps(compute)
+    def once(of: Of, /, *rest: Rest.args, **named: Rest.kwargs) -> Result:
+        recording = of if isinstance(of, Recording) else of.recording
+        key = (_name_of(compute), *rest, *sorted(named.items()))
+        return memo(recording, key, lambda: compute(of, *rest, **named))
+
+    return once
+
+
+def is_kept(compute: Callable[..., Any], recording: Recording, *rest: Hashable) -> bool:
+    """True where the result of a function that is `kept` lies beside a recording."""
+    return has_memo(recording, (_name_of(compute), *rest))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
 def picture_name(recording: Recording, *key: Hashable) -> str:
     """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the
     browser waits for this name."""
@@ -108,11 +144,11 @@ def picture_name(recording: Recording, *key: Hashable) -> str:
     return hashlib.sha256(repr(whole).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+@kept
 def depth_gradients(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
     model of the same words has other ones."""
-    embeddings = recording.stream(stream).resid[0]
-    return memo(recording, ("depth", stream), lambda: in_slot(lambda: registry.depth(embeddings)))
+    return in_slot(lambda: registry.depth(recording.stream(stream).resid[0]))
 
 
 def loaded(of: str | Recording) -> CachedModel:
@@ -208,12 +244,12 @@ class CachedModel(Model):
 
     # Of a recording, beside `READOUTS`.
 
-    def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
-        """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not
-        kept."""
-        rows = range(len(recording.stream(stream).tokens))
+    def each_logits(self, recording: Recording, stream: str) -> Iterator[np.ndarray]:
+        """Scores over the vocabulary, (id), at each token of a stream in turn. All together are
+        large, and none is kept."""
         score = self.uncached.logits
-        return np.stack([in_slot(lambda: score(recording, stream, token)) for token in rows])
+        for token in range(len(recording.stream(stream).tokens)):
+            yield in_slot(lambda: score(recording, stream, token))
 
     # Of the model alone, whatever the text.
 

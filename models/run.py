@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from models import caching, host, registry
@@ -37,6 +38,7 @@ class Run:
     target: str | tuple[int, ...] | None = None
     contents: str = field(default="", repr=False)
     ids: tuple[int, ...] | None = None
+    _at_hand: ClassVar[weakref.ref[Recording] | None] = None
 
     @classmethod
     def of(cls, source: Run | Recording | Model, model: Model | None = None) -> Run:
@@ -76,9 +78,19 @@ class Run:
         return self.text if self.ids is None else self.ids
 
     def recording(self) -> Recording:
-        """The recording that was handed in, where it is of these arguments; else the model's own,
-        from the cache, or made anew where it is no longer there."""
-        return self.held() or self.loaded.record(self.text_or_ids, self.edits, self.target)
+        """The recording at hand; else the one that was handed in, where it is of these arguments;
+        else the model's own, from the cache, or made anew where it is no longer there."""
+        at_hand = self._at_hand() if self._at_hand is not None else None
+        return (
+            at_hand or self.held() or self.loaded.record(self.text_or_ids, self.edits, self.target)
+        )
+
+    def with_at_hand(self, recording: Recording) -> Run:
+        """An equal run that has its recording at hand, for as long as somebody else holds that: it
+        looks for it nowhere."""
+        run = copy(self)
+        object.__setattr__(run, "_at_hand", weakref.ref(recording))
+        return run
 
     def held(self) -> Recording | None:
         """The recording that was handed in, None where this run is not of its text, edits and

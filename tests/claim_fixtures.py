@@ -40,7 +40,7 @@ def material(
     edits = from_line(base)
     recording = model.record(text, edits, target)
     run = Run(model.card.name, text, edits, target)
-    e = MeasureContext(run, recording, CachedModel(model))
+    e = MeasureContext(recording, run, CachedModel(model))
     return e.replaced(
         strongest_finding=lambda: None,
         permuted=permuted and (lambda: permuted(e.own_target)),

@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 from tolerances import DOUBLE, SUMMED
 
 from explorer.analysis import anatomy as analysis
-from explorer.analysis import recorded_findings, weight_texts
+from explorer.analysis import weight_texts
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import matches_text, parse_number
 from explorer.panels import anatomy, multi_head, soft_lookup
 from explorer.panels.spec import Panel
@@ -228,7 +229,7 @@ def cell_of(app: AppTest) -> tuple[int, int, int, int]:
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = opened_page(model=model, attention=attention, text=TEXT)
     recording = read_once(model).record(TEXT)
-    seen = [one for one in recorded_findings.recording_findings(recording) if one.page == "heads"]
+    seen = [one for one in RecordingFacts(recording).findings() if one.page == "heads"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
     cell = cell_of(app)

@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 from tolerances import STORED
 
-from explorer.analysis import head_naming, opening, recorded_findings
+from explorer.analysis import head_naming, opening
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import HeadMatrices
 from explorer.panels import attention as attention_panels
 from models.caching import loaded
@@ -134,7 +135,7 @@ def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> 
 def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     app = clean(page_at("heads"))
     recording = loaded("encoder").record(DEFAULT_TEXT)
-    every = recorded_findings.named_heads(recording, recording.attention[0])
+    every = RecordingFacts(recording).named_heads(recording.attention[0].name)
     for pattern in ("previous", "next", ""):
         before = app.session_state["selected_layer"], app.session_state["selected_head"]
         clean(app.selectbox(key="pattern").set_value(pattern).run())
@@ -178,7 +179,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     starts = header["firsts"][0] if header["firsts"] else range(len(header["rows"]))
     row = max(at for at, start in enumerate(starts) if start <= first.query)
     assert (*header["at"], header["selected"][0]) == (*first.at, row)
-    assert bool(header["firsts"]) == (max(recorded_findings.word_sizes(recording, first)) > 1)
+    assert bool(header["firsts"]) == (max(RecordingFacts(recording).word_sizes(first)) > 1)
     clean(choose_model(app, "copy"))
     recording = loaded("copy").record(DEFAULT_TEXT)
     name = opening.attention(recording)
@@ -208,7 +209,7 @@ def test_a_word_that_is_changed_behind_the_mask_is_said_to_be_hidden(
     model: str, hides: bool
 ) -> None:
     recording = loaded(model).record(DEFAULT_TEXT)
-    findings = recorded_findings.recording_findings(recording)
+    findings = RecordingFacts(recording).findings()
     one = next(each for each in findings if each.retype == ("tired", "wide"))
     at = {"layer": str(one.layer), "head": str(one.head), "token": str(one.query)}
     app = clean(opened(model=model, **at))

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 import headlight
 from docs import glossary, reference, why_this_weight
 from explorer.panels.spec import Panel
@@ -14,6 +16,7 @@ from explorer.state import url_state
 from explorer.text import places
 from models import edits
 from models.model import Model
+from tests import clone
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = (ROOT / "docs/reference.md").read_text("utf-8")
@@ -36,10 +39,12 @@ def test_the_glossary_has_the_terms_that_the_app_explains() -> None:
     assert glossary.document().count("\n- ") <= 60
 
 
+DECISIONS = {int(file.name[:4]): file for file in (ROOT / "docs/decisions").glob("*.md")}
+
+
 def test_every_decision_has_a_number_a_date_and_four_parts() -> None:
-    files = sorted((ROOT / "docs/decisions").glob("*.md"))
-    assert [file.name[:4] for file in files] == [f"{at:04d}" for at in range(1, len(files) + 1)]
-    for file in files:
+    assert len(DECISIONS) == len(list((ROOT / "docs/decisions").iterdir()))
+    for file in DECISIONS.values():
         text = file.read_text("utf-8")
         assert re.match(rf"# {int(file.name[:4])}\. .+\n\n\d+ \w+ \d{{4}}\n\n", text), file.name
         assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == [
@@ -48,6 +53,39 @@ def test_every_decision_has_a_number_a_date_and_four_parts() -> None:
             "Measured",
             "Rejected",
         ], file.name
+
+
+FILES = clone.names()
+DOCUMENTS = sorted(
+    name
+    for name in FILES
+    if name.endswith(".md") and name.startswith(("docs/", "README", "CONTRIBUTING", "SECURITY"))
+)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_whatever_a_document_points_to_is_there(name: str) -> None:
+    """Files by their path or its end, but for those of any NAME; links, decisions by their numbers,
+    and commands with their options."""
+    text = re.sub(r"\s+", " ", (ROOT / name).read_text("utf-8"))
+    for file in re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|js|css|toml|md|json|txt|yaml))`", text):
+        assert "NAME" in file or any(f"/{each}".endswith(f"/{file}") for each in FILES), file
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (ROOT / name).parent.joinpath(link).exists(), link
+    for number in re.findall(r"[Dd]ecisions? (\d+)", text):
+        assert int(number) in DECISIONS, number
+    for module, options in re.findall(
+        r"python -m ((?:benchmarks|docs|models)[\w.]*)([^`]*)`", text
+    ):
+        file = ROOT / f"{module.replace('.', '/')}.py"
+        assert file.is_file(), module
+        for option in re.findall(r"--[a-z-]+", options):
+            assert f'"{option}"' in file.read_text("utf-8"), f"{module} {option}"
+
+
+def test_the_architecture_fits_on_two_screens() -> None:
+    lines = (ROOT / "docs/architecture.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 110 and max(map(len, lines)) <= 120
 
 
 def test_the_tables_of_the_reference_are_made_of_the_code() -> None:

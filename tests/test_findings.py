@@ -18,8 +18,9 @@ from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
 from benchmarks import names
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import findings, head_naming, logit_lens, recorded_findings, words
+from explorer.analysis import findings, head_naming, logit_lens, words
 from explorer.analysis.attention import HeadView
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import StreamPrediction
 from explorer.analysis.formatting import isolated, parse_number, shortened
 from explorer.text import attention as attention_text
@@ -229,7 +230,7 @@ def test_the_words_of_a_link_have_the_tokens_that_its_weight_is_of(name: str, te
         if one.kind not in (*findings.PAIRS, findings.ALIGNED):
             continue
         of = next(each for each in recording.attention if each.name == one.attention)
-        sizes = recorded_findings.word_sizes(recording, one)
+        sizes = RecordingFacts(recording).word_sizes(one)
         windows = (
             [range(at, at + size) for at in range(max(0, token - size + 1), token + 1)]
             for size, token in zip(sizes, (one.query, one.keys[0]))
@@ -254,11 +255,11 @@ MANY_TOKENS = ("System brief", "Apple presented its new devices in September.", 
 def test_a_headline_is_never_below_the_chance_that_stands_beside_it(name: str, text: str) -> None:
     """Both by words or both by tokens, where a word has as many tokens as the text has others."""
     recording = Run(name, text).recording()
-    for one in recorded_findings._other_findings(recording):
+    for one in RecordingFacts(recording).other_findings():
         if one.page != "heads" or one.query < 0:
             continue
         of = next(each for each in recording.attention if each.name == one.attention)
-        chance = recorded_findings.uniform_weight(recording, one)
+        chance = RecordingFacts(recording).uniform_weight(one)
         assert one.value > max(chance, one.chance) or one.value == pytest.approx(1), (one, chance)
         if one.kind not in (findings.INDUCTION, findings.CHAT):
             # Given to each token that the row may look at alike, and summed over the key's.
@@ -285,7 +286,8 @@ def number(sentence: str, pattern: str) -> float:
 def view_at(recording: Recording, of: Attention, one: findings.Finding) -> HeadView:
     """The head of a finding as the page shows it, at its word."""
     axes = attention_analysis.axes(recording, of)
-    head = recorded_findings.named_heads(recording, of)[one.layer * of.pattern.shape[1] + one.head]
+    every = RecordingFacts(recording).named_heads(of.name)
+    head = every[one.layer * of.pattern.shape[1] + one.head]
     chosen = attention_analysis.HeadSelection((one.query, None))
     display = attention_analysis.DisplayOptions()
     return attention_analysis.head_view(recording, of, head, axes, display, chosen)
@@ -350,7 +352,7 @@ def test_a_lens_that_takes_long_is_left_out_and_the_push_stays() -> None:
     assert logit_lens.is_cheap(recording, stream)
     many = replace(recording.model, n_vocab=int(logit_lens.MAX_CHEAP_PRODUCTS))
     assert not logit_lens.is_cheap(replace(recording, model=many), stream)
-    answer = recorded_findings._stream_prediction(recording)
+    answer = RecordingFacts(recording)._stream_prediction()
     assert answer is not None and answer.lens is not None
     whole = findings.answer_findings(answer)
     assert {one.kind for one in whole} == {findings.SETTLED, findings.PUSHED}

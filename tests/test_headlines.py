@@ -19,10 +19,10 @@ from explorer.analysis import (
     coreference,
     findings,
     head_naming,
-    recorded_findings,
     word_classes,
     words,
 )
+from explorer.analysis.facts import RecordingFacts
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import EVERY
@@ -353,7 +353,7 @@ def test_a_page_measures_a_model_and_a_panel_does_not(monkeypatch: pytest.Monkey
     monkeypatch.setattr(coreference, "_measurements", lambda: measurements)
     monkeypatch.setattr(model_names, "is_borrowed", lambda _: True)
     monkeypatch.setattr(jobs, "corpus_job", lambda *arguments: begun.append(arguments) or job)
-    recorded_findings.named_heads(recording, recording.attention[0])
+    RecordingFacts(recording).named_heads(recording.attention[0].name)
     assert not begun
     current_recording.measure_pronoun_heads(recording)
     ((name, texts, *_),) = begun
@@ -426,7 +426,7 @@ def test_a_title_carries_a_label_only_where_it_explains_the_pair(name: str) -> N
         run = Run(name, text)
         recording = run.recording()
         attention = recording.attention[0]
-        every = recorded_findings.named_heads(recording, attention)
+        every = RecordingFacts(recording).named_heads(attention.name)
         for one, query in product(every, range(1, len(recording.streams[0].tokens), 5)):
             key = int(attention.pattern[one.layer, one.head, query].argmax())
             title = attention_panels.head(run, one.layer, one.head, query).title

@@ -75,7 +75,7 @@ FLOORS = [
         r"models\.(?!training\.).*",
     ),
     (
-        r"explorer/analysis/(measure|opening|recorded_findings)\.py",  # which ask a model
+        r"explorer/analysis/(facts|measure|opening)\.py",  # which ask a model
         {"numpy"},
         r"models\.(caching|cancellation|capabilities|edits|example_texts|model_names|recording|results|run)"
         r"|explorer\.analysis\..*|explorer\.text\.(templates|model_descriptions)",
@@ -157,7 +157,7 @@ FLOORS = [
     (
         r"explorer/server/shared_link\.py",  # its title is what the card tells
         set(),
-        r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.(choice|link_words|spec)|text\.(templates|places))"
+        r"explorer\.(analysis\.facts|components\.bundle|panels\.(choice|link_words|spec)|text\.(templates|places))"
         r"|explorer\.state\..*|models\.(caching|model_names|run)",
     ),
     (r"explorer/server/client_address\.py", {"starlette", "uvicorn"}, r"()"),

@@ -10,7 +10,8 @@ from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
-from explorer.analysis import findings, recorded_findings
+from explorer.analysis import findings
+from explorer.analysis.facts import RecordingFacts
 from explorer.components import codec
 from explorer.layout import current_recording
 from explorer.server import static
@@ -133,7 +134,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    first = recorded_findings.recording_findings(loaded("encoder").record(DEFAULT_TEXT))[0]
+    first = RecordingFacts(loaded("encoder").record(DEFAULT_TEXT)).findings()[0]
     assert header["views"] == ["links"] and header["selected"][0] == first.query
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:

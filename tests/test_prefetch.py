@@ -13,12 +13,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from waiting import until
 
-from explorer.analysis import recorded_findings
+from explorer.analysis.facts import RecordingFacts
 from explorer.components import codec
 from explorer.server import addresses, prefetch
 from explorer.server.prefetch import pictures
 from explorer.state.scheduling import ScriptQueue, compute_queue
-from models.caching import has_memo, loaded
+from models.caching import is_kept, loaded
 
 TEXT = "The cat that saw the dog ran because it was afraid."
 JSON = {"content-type": "application/json"}
@@ -98,11 +98,11 @@ def test_a_flow_is_what_its_page_sends_but_for_words_that_take_long(
 def test_a_chosen_head_without_a_finding_waits_for_no_prediction() -> None:
     loaded("decoder")
     recording = loaded("decoder").record(text := f"{TEXT} Then it slept.")
-    seen = {one.at for one in recorded_findings.leading_findings(recording)}
+    seen = {one.at for one in RecordingFacts(recording).leading_findings()}
     heads = np.ndindex(recording.attention[0].pattern.shape[:2])
     layer, head = next(at for at in heads if at not in seen)
     assert pictures("decoder", text, {"layer": str(layer), "head": str(head)})
-    assert not has_memo(recording, "findings")
+    assert not is_kept(RecordingFacts.findings, recording)
 
 
 @pytest.mark.slow

@@ -10,10 +10,13 @@ import pytest
 from app_harness import clean, page_at, whole
 
 import headlight
+from explorer.analysis.facts import RecordingFacts
 from explorer.components import codec
 from explorer.panels.choice import EVERY
-from explorer.screens.screen import Screen, screen
+from explorer.screens.screen import Screen, screen, screen_of
 from explorer.text import places
+from models.caching import is_kept
+from models.run import Run
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +36,7 @@ OTHERS = (
     *((tab, {"off": "0.1"}) for tab in ("heads", "circuits", "lens", "patching", "compare")),
     ("heads", {"layer": "1", "head": "2", "token": "every", "scale": "Row"}),
     ("heads", {"word": "we", "tone": "Log"}),
+    ("heads", {"word": "it", "verify": "1"}),
     ("word", {"hidden": "2.4"}),
     ("word", {"hidden": "none", "token": "3"}),
     ("lens", {"token": "5"}),
@@ -115,6 +119,24 @@ def test_a_press_on_a_head_leads_to_the_address_that_shows_it() -> None:
     word = screen(after.after(head.name, {"row": 4}))
     assert (word.chosen["layer"], word.chosen["head"], word.chosen["token"]) == (0, 3, 4)
     assert screen(word.after(head.name, {"row": -1})).chosen["token"] == EVERY
+
+
+def test_all_heads_are_there_before_it_is_known_what_is_told() -> None:
+    run = Run("encoder", "All heads of a text are there before what is told of one of them.")
+    shown = screen_of(places.TABS["heads"], run, {"layer": "99", "tone": "1"})
+    panels = shown.panels()
+    assert next(panels).name == "attention.heads"
+    assert not is_kept(RecordingFacts.other_findings, run.recording())
+    assert next(panels).name == "attention.head" and [*shown.refused] == ["layer"]
+    assert is_kept(RecordingFacts.other_findings, run.recording())
+
+
+def test_a_press_on_another_head_leaves_open_that_no_word_is_selected() -> None:
+    shown = screen({"text": TEXT, "token": "every"})
+    assert shown.after("attention.heads", {"layer": 0, "head": 3}) == {
+        **shown.words(),
+        **{"layer": "0", "head": "3"},
+    }
 
 
 def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:

@@ -21,9 +21,9 @@ from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import PictureCard
 from explorer.analysis.findings import ALIGNED, PAIRS, select_findings
-from explorer.analysis.recorded_findings import leading_findings
 from explorer.analysis.terminology import sorted_edits
 from explorer.panels import card, predictions
 from explorer.panels.spec import FILES, Panel
@@ -112,7 +112,7 @@ def test_a_card_of_an_edited_model_without_a_readout_tells_a_pair_and_that_it_wa
 @pytest.mark.parametrize(("model", "text"), TEXTS)
 def test_a_card_tells_what_the_headline_tells(model: str, text: str) -> None:
     run = Run(model, text)
-    one = select_findings(leading_findings(run.recording()))[0]
+    one = select_findings(RecordingFacts(run.recording()).leading_findings())[0]
     told = card_of(run)
     if one.kind in (*PAIRS, ALIGNED):
         assert told.says == one.words[:2]

@@ -40,7 +40,7 @@ def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
 def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_together() -> None:
     recording = translated(SENTENCE, FRENCH)
     app_words = translation.produced_words(recording, True)
-    logits = loaded(recording).all_logits(recording, "decoder")
+    logits = list(loaded(recording).each_logits(recording, "decoder"))
     ids, labels = translation.produced_tokens(recording, loaded("translator").end_token(logits[-1]))
     told = translation.decoded_steps(logits, ids)
     table = translation.word_table(told, labels, app_words)

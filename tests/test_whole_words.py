@@ -10,7 +10,7 @@ import pytest
 from conftest import needs_smollm2, read_once
 from tolerances import PASSED
 
-from explorer.analysis import recorded_findings
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import tenths
 from explorer.panels import lessons, logit_lens, predictions
 from explorer.text import findings as findings_text
@@ -170,7 +170,7 @@ def test_lessons_findings_presenter_and_files_say_the_whole_word(model: str, tex
     word, piece = word_of(model, text, id), loaded(model).labels([id])[0]
     assert word != piece and word.startswith(piece)
     recording = loaded(model).record(text)
-    found = recorded_findings.recording_findings(recording)
+    found = RecordingFacts(recording).findings()
     answers = [one for one in found if one.page in ("lens", "attribution")]
     assert answers
     for one in answers:

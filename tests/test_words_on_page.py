@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 from tolerances import PASSED, STORED
 
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import PAIRS
-from explorer.analysis.recorded_findings import leading_findings
 from models.caching import loaded
 
 WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
@@ -184,7 +184,7 @@ def test_what_a_headline_tells_of_is_the_cell_that_opens_and_the_word_of_the_gri
     """Where the word of the link gets less of its row than another: a sink, or the word itself."""
     text = "If you want to learn a language, you have to speak it every day."
     recording = loaded("decoder").record(text)
-    link = next(one for one in leading_findings(recording) if one.kind in PAIRS)
+    link = next(one for one in RecordingFacts(recording).leading_findings() if one.kind in PAIRS)
     pattern = recording.attention[0].pattern[link.layer, link.head, link.query]
     assert pattern.argmax() != link.keys[0], "a link that is not its row's largest weight"
     chosen = {"layer": str(link.layer), "head": str(link.head), "token": str(link.query)}

@@ -12,7 +12,8 @@ import pytest
 from conftest import in_turn, read_once
 from ordinary_sentences import SENTENCES
 
-from explorer.analysis import findings, recorded_findings
+from explorer.analysis import findings
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import hundredths, word_in_sentence
 from explorer.panels import attention, attribution, card, feed_forward, soft_lookup, summaries
 from explorer.panels.spec import Panel
@@ -39,14 +40,14 @@ def test_a_mark_of_punctuation_is_quoted_as_a_word_and_no_other_token_is() -> No
 @pytest.mark.parametrize(("model", "text"), CASES)
 def test_a_weight_is_written_alike_in_headline_evidence_and_card(model: str, text: str) -> None:
     recording = Run(model, text).recording()
-    for one in recorded_findings._other_findings(recording):
+    for one in RecordingFacts(recording).other_findings():
         if one.kind in (*findings.PAIRS, findings.ALIGNED, findings.CROSSED, findings.DOUBLE):
             written = hundredths(one.value)
             assert f"({written})" in headline(one) and written in evidence(one)
             assert f"more than {hundredths(one.chance)}." in evidence(one) or one.above_mean
             assert (written in ("0.00", "1.00")) == (one.value in (0, 1))
     made = card.headline(Run(model, text))
-    (first, *_) = findings.select_findings(recorded_findings.leading_findings(recording)) or [None]
+    (first, *_) = findings.select_findings(RecordingFacts(recording).leading_findings()) or [None]
     if first is not None and first.kind in (*findings.PAIRS, findings.ALIGNED):
         assert made.figures[0].number == hundredths(first.value)
         assert made.finding.endswith(f"{hundredths(first.value)}.")

@@ -95,7 +95,7 @@ class RecordedPlace:
         """The place that the arguments of a panel name: layer, head, token, source, attention and
         stream; of a panel without a layer, that of the recording's strongest finding where that is
         one of the same attention and stream."""
-        finding = None if "layer" in arguments else context.strongest_finding()
+        finding = None if "layer" in arguments else context.strongest_in_head()
         if finding is not None and _is_of(context.recording, arguments, finding.attention):
             cell = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
             arguments = {**cell, "token": finding.query, **arguments}

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import logit_lens, recorded_findings, residual
+from explorer.analysis import logit_lens, residual
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import Figure
-from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill
 from explorer.analysis.terminology import recording_norm_name
 from explorer.text.templates import sentences
@@ -82,21 +82,21 @@ NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from th
 
 
 @dataclass(frozen=True, eq=False)
-class MeasureContext:
-    """A run that measures are taken of: its recording, and what its model computes of it.
+class MeasureContext(RecordingFacts):
+    """A run that measures are taken of: the facts of its recording, and what its model computes of
+    it.
 
     A measure holds it as long as it runs, and nothing keeps it. draw(rows, columns): random
     numbers."""
 
     run: Run
-    recording: Recording
     model: CachedModel
     draw: Callable[[int, int], np.ndarray] = gaussian
 
     @classmethod
     def of(cls, run: Run) -> MeasureContext:
         """The context of a run."""
-        return cls(run, run.recording(), run.loaded)
+        return cls(run.recording(), run, run.loaded)
 
     def replaced(self, **members: Any) -> MeasureContext:
         """The same with some members replaced, such as `logits` or `recording`."""
@@ -145,10 +145,6 @@ class MeasureContext:
         if name not in model_names.names():
             return None
         return loaded(name).record(self.run.text_or_ids, target=self.own_target)
-
-    def strongest_finding(self) -> Finding | None:
-        """The recording's strongest finding that is seen in a head, None where there is none."""
-        return recorded_findings.strongest_in_head(self.recording)
 
     def norms(self, stream: str) -> Mapping[str, Norm]:
         """The norms of a stream as they are in the recording, see `Model.norms`."""

@@ -5,6 +5,8 @@ the model beyond that."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from explorer.analysis import (
@@ -16,10 +18,10 @@ from explorer.analysis import (
     soft_lookup,
 )
 from explorer.analysis.attention import axes, strongest_cell
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding
-from explorer.analysis.recorded_findings import leading_findings, named_heads, next_token_label
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
-from models.caching import loaded, memo
+from models.caching import kept, loaded
 from models.example_texts import SENSES
 from models.recording import Attention, Recording, Stream
 
@@ -34,15 +36,18 @@ def attention(recording: Recording) -> str:
     "" for the first."""
     if len(recording.attention) == 1:
         return ""
-    of_heads = (each for each in leading_findings(recording) if each.page == "heads")
-    first = next(of_heads, None)
+    first = next(_seen_in_heads(recording), None)
     return dict(first.address)["attention"] if first else ""
 
 
 def finding(recording: Recording, of: Attention) -> Finding | None:
     """The strongest finding of an attention that is seen in a head."""
-    of_heads = (each for each in leading_findings(recording) if each.page == "heads")
-    return next((each for each in of_heads if each.attention == of.name), None)
+    return next((each for each in _seen_in_heads(recording) if each.attention == of.name), None)
+
+
+def _seen_in_heads(recording: Recording) -> Iterator[Finding]:
+    every = RecordingFacts(recording).leading_findings()
+    return (each for each in every if each.page == "heads")
 
 
 def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple[int, int]:
@@ -51,14 +56,15 @@ def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple
     first = finding(recording, of)
     if first is not None and layer in (None, first.at[0]):
         return first.at
-    there = (each for each in named_heads(recording, of) if layer in (None, each.layer))
+    every = RecordingFacts(recording).named_heads(of.name)
+    there = (each for each in every if layer in (None, each.layer))
     best = max(there, key=head_naming.clarity)
     return best.layer, best.head
 
 
 def row(recording: Recording, of: Attention, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head (layer, head) is about, as its row."""
-    for each in leading_findings(recording):
+    for each in RecordingFacts(recording).leading_findings():
         if (each.attention, each.at) == (of.name, at) and each.query >= 0:
             return each.query
     return None
@@ -95,13 +101,17 @@ def lookup(
         if all(one in (None, other) for one, other in zip(given, found)):
             return found
 
-    def divided() -> tuple[int, int, int]:
-        is_across = of.query != of.key
-        following = next_token_label(recording, of.query) if is_across else ""
-        names = axes(recording, of, following)
-        return soft_lookup.most_divided_row(of, names.rows, names.keys, names.special, *given)
+    return _divided(recording, of.name, *given)
 
-    return memo(recording, ("divided", of.name, *given), divided)
+
+@kept
+def _divided(recording: Recording, attention: str, *given: int | None) -> tuple[int, int, int]:
+    """The lookup whose second key matters most, of those that have what is given."""
+    facts = RecordingFacts(recording)
+    of = facts.attention(attention)
+    following = facts.next_token_label(of.query) if of.query != of.key else ""
+    names = axes(recording, of, following)
+    return soft_lookup.most_divided_row(of, names.rows, names.keys, names.special, *given)
 
 
 # ---- a word --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ label), and nothing where it was cut off."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -58,24 +58,24 @@ class DecodedSteps:
     top_logprobs: np.ndarray
 
 
-def decoded_steps(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> DecodedSteps:
-    """Compute the log-probability and rank of each produced token. logits (row, id) of the
-    decoder's rows, ids (step) with at most as many steps as rows."""
-    z = logits[: len(ids)].astype(np.float64)
-    steps = np.arange(len(ids))[:, None]
-    peak = z.max(axis=1, initial=-np.inf)
-    log_sum = peak + np.log(np.exp(z - peak[:, None]).sum(axis=1))
-    own_logits = z[steps[:, 0], ids]
-    likeliest_ids = np.argpartition(-z, top - 1, axis=1)[:, :top]
-    likeliest_ids = likeliest_ids[
-        steps, np.argsort(-z[steps, likeliest_ids], axis=1, kind="stable")
-    ]
-    return DecodedSteps(
-        own_logits - log_sum,
-        (z > own_logits[:, None]).sum(axis=1),
-        likeliest_ids,
-        z[steps, likeliest_ids] - log_sum[:, None],
-    )
+def decoded_steps(rows: Iterable[np.ndarray], ids: np.ndarray, top: int = MOST_TOP) -> DecodedSteps:
+    """Compute the log-probability and rank of each produced token. rows: the decoder's scores (id)
+    at one place after the other; ids (step) with at least one step and at most as many as rows."""
+    steps = [_decoded_step(row, id, top) for id, row in zip(ids.tolist(), rows)]
+    return DecodedSteps(*(np.array(each) for each in zip(*steps)))
+
+
+def _decoded_step(
+    logits: np.ndarray, id: int, top: int
+) -> tuple[float, int, np.ndarray, np.ndarray]:
+    """A step as `DecodedSteps` has them."""
+    z = logits.astype(np.float64)
+    peak = z.max()
+    log_sum = peak + np.log(np.exp(z - peak).sum())
+    likeliest_ids = np.argpartition(-z, top - 1)[:top]
+    likeliest_ids = likeliest_ids[np.argsort(-z[likeliest_ids], kind="stable")]
+    rank = int((z > z[id]).sum())
+    return float(z[id] - log_sum), rank, likeliest_ids, z[likeliest_ids] - log_sum
 
 
 def perplexity(logprobs: Sequence[float] | np.ndarray) -> float:

@@ -14,9 +14,9 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import coreference
 from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
-from explorer.analysis.recorded_findings import is_learned
 from explorer.panels.choice import declared
 from explorer.screens.subjects import under_edits
 from explorer.state import event_log, jobs, url_state
@@ -118,7 +118,7 @@ def measure_pronoun_heads(recording: Recording) -> None:
         return  # it reads no other text
     if coreference.is_measured(card.fingerprint) or not model_names.is_borrowed(card.name):
         return
-    if is_learned(recording):
+    if RecordingFacts(recording).is_learned():
         texts = tuple(coreference.sentences())
         reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
         if reading.finished:

@@ -177,7 +177,10 @@ def _with_roles(tokens: Sequence[str], roles: Sequence[str]) -> list[str]:
 def _menu(name: str, n: int, selected: int) -> None:
     """The menu of layers, or of heads."""
     key = f"selected_{name.lower()}"
-    st.session_state[key] = int(selected)
+    if name == "Layer":
+        visit.selected_layer = int(selected)
+    else:
+        visit.selected_head = int(selected)
     _labelled(name).selectbox(name, range(n), key=key, label_visibility="collapsed", width=84)
 
 

@@ -50,7 +50,8 @@ from explorer.panels.selection import (
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_names
-from models.caching import loaded, memo
+from models.caching import kept, loaded
+from models.recording import Recording
 from models.run import Run
 
 CONCEPT = "anatomy"
@@ -640,7 +641,7 @@ def verified(
     selection = select(run, layer, head, token, attention)
     words, recording = sentences(CONCEPT, "verified"), selection.recording
     key = selection.strongest if source is None else selection.place_of_key(source)
-    checks = memo(recording, "laws", lambda: consistency.checks(recording, *_parameters(run)))
+    checks = _laws(recording)
     done = [check for check in checks if check.checked]
     table = {
         name: [row[at] for row in map(_law, done)] for at, name in enumerate(words.lines("columns"))
@@ -676,10 +677,15 @@ def _law(check: consistency.Check) -> tuple[str, ...]:
     return f"{mark} {check.law}", f"{check.numbers:,}", error, where, power(check.tolerance, 2)
 
 
-def _parameters(run: Run) -> tuple[Any, ...]:
+@kept
+def _laws(recording: Recording) -> tuple[consistency.Check, ...]:
+    return consistency.checks(recording, *_parameters(recording))
+
+
+def _parameters(recording: Recording) -> tuple[Any, ...]:
     """Parameters that the laws are checked with: W_O, the norms by stream, and how the model was
     built; None for what it does not show."""
-    recording, model = run.recording(), run.loaded
+    model = loaded(recording)
     built = model_names.cards().get(recording.model.name, {}).get("config") or {}
     built = built | {"biased": model.capabilities.biased, "bound": model.capabilities.bound}
     try:

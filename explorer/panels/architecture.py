@@ -19,10 +19,10 @@ from explorer.analysis import (
     logit_lens,
     opening,
     predictions,
-    recorded_findings,
     residual,
     terminology,
 )
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import (
     Flow,
     FlowAttention,
@@ -930,7 +930,7 @@ def _names(recording: Recording) -> PatternNames:
     names: dict[tuple[str, int], list[PatternName | None]] = {}
     for attention in recording.attention:
         with suppress(ValueError):
-            for each in recorded_findings.named_heads(recording, attention):
+            for each in RecordingFacts(recording).named_heads(attention.name):
                 is_named = each.name != NO_PATTERN and each.n_queries
                 name = (each.name, round(each.score, 2), round(each.chance, 2))
                 of_layer = names.setdefault((attention.name, each.layer), [])

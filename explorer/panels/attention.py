@@ -24,20 +24,13 @@ from explorer.analysis.attention import (
     head_matrix,
     head_view,
 )
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
 from explorer.analysis.findings import (
     PAIRS,
     Finding,
 )
 from explorer.analysis.formatting import fixed, hundredths, word_in_sentence
-from explorer.analysis.recorded_findings import (
-    head_link,
-    is_explained,
-    leading_findings,
-    named_heads,
-    recording_findings,
-    word_sizes,
-)
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
@@ -91,7 +84,7 @@ def unit_on_screen(run: Run, chosen: Mapping[str, Any]) -> str:
         return tokens
     on = select(run, *(chosen[name] for name in ("layer", "head", "token", "attention")))
     link = link_on_screen(on, on.query)
-    return by_word if link and max(word_sizes(on.recording, link)) > 1 else tokens
+    return by_word if link and max(on.facts.word_sizes(link)) > 1 else tokens
 
 
 def _renormalised(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
@@ -105,7 +98,7 @@ PATTERN_TITLES = {"previous": "previous token", "next": "next token"}
 def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     """The patterns that heads of an attention have, each with the number of its heads."""
     on = select(run, attention=chosen.get("attention", ""))
-    counts = Counter(head.name for head in named_heads(on.recording, on.attention))
+    counts = Counter(head.name for head in on.heads)
     labels = {
         name: f"{PATTERN_TITLES.get(name, name)} ({counts[name]})"
         for name in head_naming.meanings(on.recording, on.attention)
@@ -118,7 +111,7 @@ def link_on_screen(selection: Selection, row: int | None) -> Finding | None:
     """The link between words that is told of a row of the selected head, None where there is
     none."""
     here = selection.attention.name, (selection.layer, selection.head), row
-    every = (each for each in leading_findings(selection.recording) if each.kind in PAIRS)
+    every = (each for each in selection.facts.leading_findings() if each.kind in PAIRS)
     return next((one for one in every if (one.attention, one.at, one.query) == here), None)
 
 
@@ -156,7 +149,7 @@ def heads(
     if layer is not None and head is not None:
         layer, head, _ = selection.at
     display = DisplayOptions(tokens=tokens, scale=scale, log=log)
-    every = named_heads(recording, of)
+    every = selection.heads
     left = attention_analysis.hidden_tokens(recording, of, display)
     members = [each for each in every if not pattern or each.name == pattern]
     words = sentences(CONCEPT, "grid")
@@ -296,7 +289,7 @@ def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> T
 def strongest_findings(run: Run) -> Panel:
     """The findings of a recording, the most telling first; a press opens the head of one."""
     recording = run.recording()
-    every = recording_findings(recording)
+    every = RecordingFacts(recording).findings()
     words = sentences(CONCEPT, "strongest_findings")
     if not every:
         raise ValueError(words("none"))
@@ -427,11 +420,7 @@ def head(
     token = None if token is None else selection.query
     key = place_if_any("key", key, of.pattern.shape[3])
     across = selection.is_across
-    chosen = HeadSelection(
-        (token, key if across and token is None else None if across else token),
-        "" if token is None or key is None else f"{token}.{key}",
-    )
-    picture = view_of(selection, chosen, display)
+    picture = view_of(selection, token, key, display)
     words = sentences(CONCEPT, "head")
     return Panel(
         title=picture.title,
@@ -457,15 +446,18 @@ def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
 
 def view_of(
     selection: Selection,
-    chosen: HeadSelection,
+    token: int | None,
+    key: int | None,
     display: DisplayOptions,
     link: Finding | None = None,
 ) -> HeadView:
-    """The head of a selection as a panel shows it, with what is chosen in it. link: what is told of
-    the selected row."""
-    described = named_heads(selection.recording, selection.attention)
-    one = described[selection.layer * selection.attention.pattern.shape[1] + selection.head]
+    """The head of a selection as a panel shows it. token and key: as of `head`; link: what is told
+    of the selected row."""
+    one = selection.heads[selection.layer * selection.attention.pattern.shape[1] + selection.head]
     pair_told = (link.query, link.keys[0]) if link else None
+    column = (key if token is None else None) if selection.is_across else token
+    cell = "" if token is None or key is None else f"{token}.{key}"
+    chosen = HeadSelection((token, column), cell)
     return head_view(
         selection.recording,
         selection.attention,
@@ -576,13 +568,14 @@ def _says(picture: HeadView) -> str:
 def _head_in_words(recording: Recording, of: Attention, picture: HeadView) -> tuple[str, ...]:
     """The head's name, what supports it, and what is measured of it."""
     meanings = head_naming.meanings(recording, of)
-    link = head_link(recording, of, picture.head)
+    link = RecordingFacts(recording).link(of.name, picture.head.layer, picture.head.head)
     lines = [
         attention_text.summary(
             picture.head,
             meanings,
             link,
-            explained=link is not None and is_explained(recording, of, picture.head, link),
+            explained=link is not None
+            and head_naming.explains(recording, of, picture.head, link.query, link.key),
         ),
         head_naming_text.figures(picture.head),
         evidence(picture),

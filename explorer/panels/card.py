@@ -12,6 +12,7 @@ import numpy as np
 
 from explorer.analysis import opening
 from explorer.analysis.attention import groups
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import Edge, PictureCard
 from explorer.analysis.findings import (
     ALIGNED,
@@ -25,10 +26,6 @@ from explorer.analysis.findings import (
 )
 from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
-from explorer.analysis.recorded_findings import (
-    leading_findings,
-    named_heads,
-)
 from explorer.analysis.terminology import sorted_edits
 from explorer.analysis.words import Groups
 from explorer.panels import spec
@@ -222,7 +219,7 @@ def _named(run: Run, selection: Selection | None) -> str:
 
 def _of_finding(run: Run) -> CardContent | None:
     """The strongest finding of a text; None where there is none."""
-    one = next(iter(select_findings(leading_findings(run.recording()))), None)
+    one = next(iter(select_findings(RecordingFacts(run.recording()).leading_findings())), None)
     if one is None:
         return None
     if one.kind in (*PAIRS, ALIGNED):
@@ -249,14 +246,14 @@ def _of_head(
     row = place_if_any("token", token, len(on.axes.rows))
     row = opening.row(on.recording, on.attention, at) if row is None else row
     if row is None:
-        named = named_heads(on.recording, on.attention)
+        named = on.heads
         one = named[on.layer * on.attention.pattern.shape[1] + on.head]
         strong = _strong(on)
         if one.name not in UNTOLD or not strong:
             return CardContent((findings_text.named(one),), 0.0, on, strong)
         row = max(strong, key=lambda token: token[2])[0]
     here = on.attention.name, (on.layer, on.head), row
-    for finding in leading_findings(on.recording):
+    for finding in on.facts.leading_findings():
         is_told = (finding.attention, finding.at, finding.query) == here
         if is_told and finding.kind in (*PAIRS, ALIGNED):
             return _of_link(on, finding)

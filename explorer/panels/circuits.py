@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import soft_lookup
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
@@ -26,7 +27,8 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded, memo
+from models.caching import kept, loaded
+from models.recording import Recording
 from models.results import Circuits
 from models.run import Run
 
@@ -95,7 +97,8 @@ def circuits(
     at, writes = ids.index(chosen.key), bare
     in_context = value == "Here" and word is None
     if in_context:
-        at, writes = 0, _circuits_here(selection, layer, head, place)
+        on = selection.recording, selection.attention.name
+        at, writes = 0, _circuits_here(*on, layer, head, place)
     ends = np.array([chosen.query, chosen.key])
     query, key = _read_words(selection, place) if word is None else _labels(selection, ends)
     is_of_text = keys == "Text" and word is None
@@ -214,14 +217,14 @@ def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars
     )
 
 
-def _circuits_here(selection: Selection, layer: int, head: int, key: int) -> Circuits:
+@kept
+def _circuits_here(
+    recording: Recording, attention: str, layer: int, head: int, key: int
+) -> Circuits:
     """A head's circuits on one of its keys, with the value that it has for it in this text."""
-    recording, of = selection.recording, selection.attention
+    of = RecordingFacts(recording).attention(attention)
     id = int(recording.stream(of.key).ids[key])
-    values = of.v[layer, head][[key]]
-    model = loaded(recording)
-    read = lambda: model.circuits(of.name, layer, head, (id,), values)
-    return memo(recording, ("circuits", of.name, layer, head, key), read)
+    return loaded(recording).circuits(attention, layer, head, (id,), of.v[layer, head][[key]])
 
 
 def _labels(selection: Selection, ids: np.ndarray) -> list[str]:

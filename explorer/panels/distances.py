@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.analysis import head_naming
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import MOST_TOKENS, Matrix, truncation_note, window
 from explorer.analysis.figures import matrix as matrix_values
@@ -15,7 +14,6 @@ from explorer.panels.choice import OPENS
 from explorer.panels.selection import FirstAttention, Selection, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import memo
 from models.run import Run
 
 CONCEPT = "distances"
@@ -33,9 +31,7 @@ def near_and_far(run: Run, attention: FirstAttention = OPENS) -> Panel:
     words, of = sentences(CONCEPT, "near_and_far"), selection.attention
     if selection.is_across:
         raise ValueError(words("across"))
-    distance, share = memo(
-        selection.recording, ("reach", of.name), lambda: head_naming.reach(selection.recording, of)
-    )
+    distance, share = selection.facts.reach(of.name)
     if np.isfinite(distance).sum() < 2:
         raise ValueError(words("none"))
     near, far = (

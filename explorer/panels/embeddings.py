@@ -41,7 +41,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded, memo
+from models.caching import kept, loaded, memo
 from models.example_texts import EXAMPLES, other_sentence
 from models.notices import tell
 from models.recording import Recording, Stream
@@ -600,12 +600,16 @@ def neighbours(
     )
 
 
+@kept
+def _nearest_ids(recording: Recording, stream: str, token: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of the words nearest to a token at each site (site, rank), and their cosines."""
+    return loaded(recording).nearest(recording.stream(stream).resid[:, token], N_NEAR)
+
+
 def _nearest(on: WordPath, text: int, token: int) -> tuple[list[list[str]], np.ndarray]:
     """The nearest words (site, rank) to a token of a text, and their cosines."""
     recording = on.recordings[text]
-    vectors = recording.stream(on.stream).resid[:, token]
-    near = lambda: loaded(recording).nearest(vectors, N_NEAR)
-    ids, cosines = memo(recording, ("nearest", on.stream, token), near)
+    ids, cosines = _nearest_ids(recording, on.stream, token)
     sites = recording.stream(on.stream).sites
     at = [sites.index(site) for site in on.scene.sites]
     return [loaded(recording).labels(ids[one]) for one in at], cosines[at]

@@ -990,11 +990,10 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
         loaded = request.run.loaded
         patch = loaded.patch_heads if request.unit == "Heads" else loaded.patch_sites
 
+        _expect_short(_tokens_read(request))
+
         def whole() -> Patches:
             patched = patch(base.text, *request.arguments, base.edits)
-            if (n := patched.places * len(base.streams[0].tokens)) > MAX_SWEEP:
-                words = sentences(CONCEPT, "patches")
-                raise ValueError(words("long", n=f"{n:,}", most=f"{MAX_SWEEP:,}"))
             effects = tuple((each.place, each.value) for each in patched.effects)
             return Patches(patched.clean, patched.donor, effects)
 
@@ -1005,13 +1004,28 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
 
 def sweep_cost(request: PatchRequest) -> float:
     """The model's parameters times the tokens that a whole sweep reads."""
+    return float(request.run.recording().model.n_parameters) * _tokens_read(request)
+
+
+def _tokens_read(request: PatchRequest) -> int:
+    """Tokens that a whole sweep reads: the text once for each patch."""
     base = request.run.recording()
-    n = len(base.streams[0].tokens)
-    passes = base.model.n_layer * base.model.n_head
-    if request.unit == "Sites":
-        stream = base.stream(request.name)
-        passes = len(interventions.named_states(stream)) * len(stream.tokens)
-    return float(base.model.n_parameters) * n * passes
+    if request.unit == "Heads":
+        return _tokens_read_for_heads(base)
+    donor = replace(request.run, text=request.donor).recording()
+    stream, other = (each.stream(request.name) for each in (base, donor))
+    n_patches = len(interventions.named_states(stream)) * min(len(stream.tokens), len(other.tokens))
+    return n_patches * len(base.streams[0].tokens)
+
+
+def _tokens_read_for_heads(base: Recording) -> int:
+    return base.model.n_layer * base.model.n_head * len(base.streams[0].tokens)
+
+
+def _expect_short(n: int) -> None:
+    """Raises ValueError for a sweep that reads too many tokens for one go."""
+    if n > MAX_SWEEP:
+        raise ValueError(sentences(CONCEPT, "patches")("long", n=f"{n:,}", most=f"{MAX_SWEEP:,}"))
 
 
 def effect_map(request: PatchRequest, results: Patches) -> interventions.EffectMap:
@@ -1214,6 +1228,8 @@ def patches(
     largest effect where None. Raises ValueError for what is not there and for what cannot be
     patched.
     """
+    if unit == "Heads":  # of which the text alone says how many there are
+        _expect_short(_tokens_read_for_heads(run.recording()))
     request = patch_request(run, donor, unit, token, attention, stream, masked)
     results = sweep(request)
     if cell is not None:

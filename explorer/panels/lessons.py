@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import opening, recorded_findings, residual, word_classes, words
+from explorer.analysis import opening, residual, word_classes, words
 from explorer.analysis.attention import axes, groups
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import hundredths, tenths
 from explorer.panels import architecture, lesson_numbers
@@ -167,7 +168,7 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
         raise ValueError(lesson.REFUSALS("no_word"))
     if token is None or not 0 <= token < len(first.tokens) or first.special[token]:
         token = opening.flow_word(recording, first)
-    finding = recorded_findings.strongest_in_head(recording)
+    finding = RecordingFacts(recording).strongest_in_head()
     is_single = len(recording.streams) == 1
     if is_single and finding is not None and finding.query == token and finding.keys:
         self_attention = next(each for each in own if each.name == finding.attention)

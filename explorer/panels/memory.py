@@ -84,7 +84,7 @@ BOUNDS: Mapping[str, Bound] = {
     "gradients.deep_stack": Bound(fixed=96 * MIB),
     "gradients.jacobian": Bound(sites=260, fixed=40 * MIB),
     "interventions.effect": Bound(layers=5),
-    "interventions.patches": RUNS,
+    "interventions.patches": Bound(recordings=3, states=2, fixed=56 * MIB),
     "interventions.residual_stream": Bound(states=3),
     "logit_lens.development": LENS,
     "logit_lens.lens": LENS,
@@ -113,23 +113,24 @@ def bound_of(name: str) -> Bound:
 
 
 @contextmanager
-def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[None]:
-    """Make a panel of a run inside this, with room for all that it takes. Raises NoRoom, before
-    anything but its recordings is made, where that is more than one computation may take, and
-    ValueError for a text that cannot be read."""
+def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[Run]:
+    """Make a panel of a run inside this, with room for all that it takes: of the run that it gives,
+    which has its recording at hand. Raises NoRoom, before anything but its recordings is made,
+    where that is more than one computation may take, and ValueError for a text that cannot be
+    read."""
     bound, given = bound_of(name), [each for each in arguments.values() if each is not run]
     others = [each for each in given if isinstance(each, Run)]
     try:
         recordings = [each.recording() for each in (run, *others)]
     except NotFinite:  # which the panel names with its place
-        yield
+        yield run
         return
     longest = max(map(_tokens, given), default=0)
     size = sum(bound.bytes_of(each, longest) for each in recordings)
     missing = max(0, bound.recordings - len(others))
     caching.cache.expect(size + missing * weight(recordings[0]) + sum(map(weight, recordings)))
     with caching.cache.working(size):
-        yield
+        yield run.with_at_hand(recordings[0])
 
 
 def weight(recording: Recording) -> int:

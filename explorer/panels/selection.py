@@ -11,7 +11,8 @@ import numpy as np
 
 from explorer.analysis import consistency, logit_lens, opening
 from explorer.analysis.attention import Axes, axes
-from explorer.analysis.recorded_findings import next_token_label
+from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.head_naming import Head as NamedHead
 from explorer.panels.choice import EVERY, Choice
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -39,6 +40,16 @@ class Selection:
     def at(self) -> tuple[int, int, int]:
         """(layer, head, query)."""
         return self.layer, self.head, self.query
+
+    @property
+    def facts(self) -> RecordingFacts:
+        """The facts of its recording."""
+        return RecordingFacts(self.recording)
+
+    @property
+    def heads(self) -> tuple[NamedHead, ...]:
+        """Every head of its attention, with its name on this text."""
+        return self.facts.named_heads(self.attention.name)
 
     @property
     def name(self) -> str:
@@ -174,7 +185,7 @@ def select(
     )
     is_across = chosen.query != chosen.key
     # between two texts the last row is named after the token that the model would produce next
-    following = next_token_label(recording, chosen.query) if is_across else ""
+    following = RecordingFacts(recording).next_token_label(chosen.query) if is_across else ""
     of_axes = axes(recording, chosen, following)
     return Selection(run, recording, chosen, of_axes, layer, head, token)
 

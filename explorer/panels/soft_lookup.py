@@ -9,6 +9,7 @@ import numpy as np
 
 from explorer.analysis import soft_lookup
 from explorer.analysis.csv import Columns
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import (
     BarRow,
     Bars,
@@ -48,7 +49,8 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded, memo
+from models.caching import kept, loaded
+from models.recording import Recording
 from models.run import Run
 
 REFUSALS = sentences("soft_lookup", "refusals")
@@ -194,6 +196,11 @@ def _temperature_frame(
     )
 
 
+@kept
+def _distances_of_all(recording: Recording, attention: str) -> np.ndarray:
+    return soft_lookup.relative_distances(RecordingFacts(recording).attention(attention))
+
+
 @spec.panel
 def heads(
     run: Run,
@@ -209,11 +216,7 @@ def heads(
     layer, head, _ = selection.at
     expect_vectors(selection)
     words = sentences(CONCEPT, "heads")
-    distances = memo(
-        selection.recording,
-        (selection.attention.name, "soft lookup distances"),
-        lambda: soft_lookup.relative_distances(selection.attention),
-    )
+    distances = _distances_of_all(selection.recording, selection.attention.name)
     ends = soft_lookup.extreme_heads(distances)
     if ends is None:
         raise ValueError(words("none"))
@@ -528,6 +531,11 @@ def _scores(
     )
 
 
+@kept
+def _own_variance(recording: Recording, attention: str) -> soft_lookup.ScoreVariance:
+    return soft_lookup.model_variance(RecordingFacts(recording).attention(attention))
+
+
 @spec.panel
 def scale(run: Run, attention: FirstAttention = OPENS) -> Panel:
     """The variance of q · k by width, and what the softmax makes of it, with and without √d.
@@ -538,11 +546,7 @@ def scale(run: Run, attention: FirstAttention = OPENS) -> Panel:
     expect_vectors(selection)
     words = sentences(CONCEPT, "scale")
     random = soft_lookup.random_variance(gaussian)
-    own = memo(
-        selection.recording,
-        ("scale, own", selection.attention.name),
-        lambda: soft_lookup.model_variance(selection.attention),
-    )
+    own = _own_variance(selection.recording, selection.attention.name)
     width_lines = soft_lookup.width_lines
     at = min(range(len(random.widths)), key=lambda at: abs(random.widths[at] - own.widths[0]))
     width = random.widths[at]

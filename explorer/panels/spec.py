@@ -522,11 +522,11 @@ def panel(
         for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
         run, known = as_opened(taken, run, bound.arguments)
-        bound.arguments |= {**known, "run": run}
-        with memory.reserved(name, run, bound.arguments):
-            selection = completed(taken, run, bound.arguments)
+        bound.arguments |= known
+        with memory.reserved(name, run, bound.arguments) as at_hand:
+            selection = completed(taken, at_hand, bound.arguments)
             given = {**bound.arguments, **selection}
-            bound.arguments |= as_taken(selection)
+            bound.arguments |= {"run": at_hand, **as_taken(selection)}
             panel = function(*bound.args, **bound.kwargs)
         named = {
             each.argument: given[each.argument]

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import attention, head_naming, summaries
+from explorer.analysis import attention, summaries
 from explorer.analysis.attention import TOKEN_FILTERS, MatrixView
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import BarRow, Bars, Figure, Matrix, TextTable
 from explorer.analysis.formatting import fixed, hundredths, percent, signed
 from explorer.analysis.terminology import mask_reason
@@ -19,7 +20,8 @@ from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import FirstAttention, Selection, Word, WordOrEvery, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded, memo
+from models.caching import kept, loaded
+from models.recording import Recording
 from models.run import Run
 
 CONCEPT = "summaries"
@@ -141,24 +143,21 @@ def aggregated(
 def _aggregate(
     selection: Selection, kind: str, layer: int | None, head: int | None, tokens: str
 ) -> Aggregation:
-    recording, of = selection.recording, selection.attention
-    values = memo(
-        recording,
-        (of.name, "aggregated", kind, layer, head),
-        lambda: _values(selection, kind, layer, head),
-    )
-    sinks = memo(
-        recording, (of.name, "shared sinks"), lambda: head_naming.shared_sinks(recording, of)
-    )
+    of = selection.attention
+    values = _values(selection.recording, of.name, kind, layer, head)
+    sinks = selection.facts.shared_sinks(of.name)
     allowed = summaries.allowed_cells(of, kind in THROUGH_LAYERS, layer)
     view = attention.matrix_view(values, allowed, selection.axes, None, tokens, False, sinks)
     return Aggregation(selection, kind, layer, head, values, view)
 
 
-def _values(selection: Selection, kind: str, layer: int | None, head: int | None) -> np.ndarray:
-    of = selection.attention
+@kept
+def _values(
+    recording: Recording, attention: str, kind: str, layer: int | None, head: int | None
+) -> np.ndarray:
+    of = RecordingFacts(recording).attention(attention)
     if kind == "Values":
-        w_o, _ = loaded(selection.recording).outputs()[of.name]
+        w_o, _ = loaded(recording).outputs()[of.name]
         return summaries.norms(of, w_o, layer, head)
     if kind == "Flow":
         return summaries.flow(of, range(of.pattern.shape[2]), layer)
@@ -217,13 +216,7 @@ def _comparison(aggregation: Aggregation) -> Bars:
 
 def _output_shares(selection: Selection) -> np.ndarray:
     """The share of each key in the lengths that all heads write, (query, key)."""
-    of = selection.attention
-    w_o, _ = loaded(selection.recording).outputs()[of.name]
-    values = memo(
-        selection.recording,
-        (of.name, "aggregated", "Values", None, None),
-        lambda: summaries.norms(of, w_o),
-    )
+    values = _values(selection.recording, selection.attention.name, "Values", None, None)
     return summaries.row_shares(values)
 
 
@@ -305,6 +298,12 @@ def _columns(aggregation: Aggregation) -> spec.Columns:
 # ---- weights beside outputs ----------------------------------------------------------------------
 
 
+@kept
+def _disagreements(recording: Recording, attention: str) -> summaries.Disagreements:
+    of = RecordingFacts(recording).attention(attention)
+    return summaries.disagreements(of, loaded(recording).outputs()[attention][0])
+
+
 @spec.panel
 def disagreements(run: Run, attention: FirstAttention = OPENS) -> Panel:
     """The rows in which a token takes most of the weight and little of what the head writes.
@@ -314,13 +313,7 @@ def disagreements(run: Run, attention: FirstAttention = OPENS) -> Panel:
     selection = select(run, attention=attention)
     _expect_outputs(selection)
     words = sentences(CONCEPT, "disagreements")
-    pairs = memo(
-        selection.recording,
-        (selection.attention.name, "disagreements"),
-        lambda: summaries.disagreements(
-            selection.attention, loaded(selection.recording).outputs()[selection.attention.name][0]
-        ),
-    )
+    pairs = _disagreements(selection.recording, selection.attention.name)
     slots = {
         "count": f"{len(pairs.cells):,}",
         "rows": f"{pairs.rows_in_all:,}",
@@ -369,6 +362,14 @@ def _expect_outputs(selection: Selection) -> None:
         raise ValueError(sentences(CONCEPT, "aggregated")("closed", model=selection.model))
 
 
+@kept
+def _contributions(
+    recording: Recording, attention: str, token: int | None
+) -> summaries.Contributions:
+    of, outputs = RecordingFacts(recording).attention(attention), loaded(recording).outputs()
+    return summaries.contributions(recording, of, outputs[attention], token)
+
+
 @spec.panel
 def output_norms(
     run: Run,
@@ -386,12 +387,7 @@ def output_norms(
     _expect_outputs(selection)
     words = sentences(CONCEPT, "output_norms")
     recording, of = selection.recording, selection.attention
-    outputs = loaded(recording).outputs()[of.name]
-    writes = memo(
-        recording,
-        (of.name, "contributions", token),
-        lambda: summaries.contributions(recording, of, outputs, token),
-    )
+    writes = _contributions(recording, of.name, token)
     values, rows, columns = summaries.layer_table(writes, measure)
     (layer, head, norm), against, (low_layer, low_head, low) = summaries.extreme_heads(writes)
     bias_layer = int(writes.bias.argmax())

@@ -15,7 +15,7 @@ from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded, memo
+from models.caching import kept, loaded
 from models.results import softmax
 from models.run import Run
 
@@ -39,7 +39,7 @@ def offset(run: Run) -> Panel:
     n = len(tokens) - 1
     if n < 1:
         raise ValueError(words("short"))
-    p, likeliest = memo(recording, "next tokens", lambda: _next_tokens(at))
+    p, likeliest = _next_tokens(at)
     labels = loaded(recording).labels(likeliest.tolist())
     places = window(n, (n - 1,), N_COLUMNS)
     best = int(places[p[places].argmax()])
@@ -88,13 +88,13 @@ def offset(run: Run) -> Panel:
     )
 
 
+@kept
 def _next_tokens(at: StreamSelection) -> tuple[np.ndarray, np.ndarray]:
     """The probability that each token but the last gives to the one after it, and the id that it
     finds likeliest."""
-    score, ids = loaded(at.recording).logits, at.stream.ids
+    rows = loaded(at.recording).each_logits(at.recording, at.stream.name)
     p, likeliest = [], []
-    for place in range(len(ids) - 1):
-        logits = score(at.recording, at.stream.name, place)
-        p.append(float(softmax(logits)[int(ids[place + 1])]))
+    for id, logits in zip(at.stream.ids[1:].tolist(), rows):
+        p.append(float(softmax(logits)[id]))
         likeliest.append(int(logits.argmax()))
     return np.array(p), np.array(likeliest)

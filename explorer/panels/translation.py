@@ -74,14 +74,16 @@ def _output(run: Run, ended: bool) -> Output:
     recording = run.recording()
     if len(recording.streams) < 2 or run.loaded.capabilities.classes:
         raise ValueError(REFUSALS("no_translation", model=model_names.title(recording.model.name)))
-    logits = loaded(recording).all_logits(recording, "decoder")
-    end = None if recording.target_dropped or not ended else run.loaded.end_token(logits[-1])
-    if end and run.target is None and int(logits[-1].argmax()) != end[0]:
+    n = len(recording.stream("decoder").tokens)
+    last = loaded(recording).logits(recording, "decoder", n - 1)
+    end = None if recording.target_dropped or not ended else run.loaded.end_token(last)
+    if end and run.target is None and int(last.argmax()) != end[0]:
         end = None
     ids, tokens = translation.produced_tokens(recording, end)
     if not len(ids):
         raise ValueError(REFUSALS("nothing_yet"))
-    steps = translation.decoded_steps(logits, ids)
+    rows = loaded(recording).each_logits(recording, "decoder")
+    steps = translation.decoded_steps(rows, ids)
     return Output(recording, end, ids, tokens, steps, isinstance(run.target, str))
 
 

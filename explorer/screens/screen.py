@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from explorer.panels import attention, link_words, spec
+from explorer.panels import link_words, spec
 from explorer.panels.choice import (
     EVERY,
     Parameter,
@@ -24,9 +24,8 @@ from explorer.panels.choice import (
     named,
     resolve,
 )
-from explorer.panels.selection import Selection, select
 from explorer.panels.spec import PANELS, Panel
-from explorer.screens import link, needs
+from explorer.screens import heads, link, needs
 from explorer.screens.presses import RULES
 from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
 from explorer.screens.subjects import SUBJECTS, under_edits
@@ -37,7 +36,7 @@ from models import registry
 from models.caching import loaded
 from models.run import Run, run_of
 
-HEADS = "heads"  # drawn by hand, of two panels
+HEADS = "heads"  # of two panels, with what is told of a head (`heads.py`)
 TEXT, MODEL = "text", "model"
 
 
@@ -91,10 +90,16 @@ class Screen:
             except ValueError as why:
                 self.missing[name] = str(why)
 
+    def panel(self, name: str) -> Panel:
+        """The panel of that name among them. Raises ValueError where it is not there."""
+        return dict(self._makers())[name]()
+
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
-        return {"tab": self.tab.id, **of_run, **self._words}
+        of_heads = self.tab.id == HEADS
+        said = heads.followed(self._words, self.refused) if of_heads else self._words
+        return {"tab": self.tab.id, **of_run, **said}
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
         """The words of the address that a press leads to. panel: the name of the one that is
@@ -111,7 +116,7 @@ class Screen:
         if said.get(MODEL, now[MODEL]) != now[MODEL]:
             now = _without(now, "text", "model")
         if self.tab.id == HEADS:
-            return now | self._after_heads(panel, said, now)
+            return now | heads.after(self.run, self.chosen, panel, said, now)
         if "key" in said and "source" in self.chosen:
             token = said.setdefault("token", str(self.chosen["token"]))
             now.pop("source", None)
@@ -120,20 +125,6 @@ class Screen:
         if self.tab.press:
             RULES[self.tab.press](self.run, self.chosen, panel, said, after)
         return after
-
-    def _after_heads(
-        self, panel: str, said: Mapping[str, str], now: dict[str, str]
-    ) -> dict[str, str]:
-        """The words that change by a press in one of the panels of Heads: a head, whose word stays
-        selected, or a word of the head on show."""
-        if panel == "attention.head":
-            at = (self.chosen["layer"], self.chosen["head"])
-            on = select(self.run, *at, attention=self.chosen["attention"])
-            for name in ("token", "source", "weight_at"):
-                now.pop(name, None)
-            return attention.after_press(on, attention.display_of(self.run, self.chosen), said)
-        is_open = "head" in said and not now.get("token") and not now.get("source")
-        return {**({"token": str(self.chosen["token"])} if is_open else {}), **said}
 
     @cached_property
     def row(self) -> Row:
@@ -165,23 +156,12 @@ class Screen:
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
         """The names of the panels, each with what makes it."""
         if self.tab.id == HEADS:
-            yield "attention.heads", self._all_heads
-            yield "attention.head", partial(attention.cached_head, self._selection, self.chosen)
+            yield from heads.makers(self.run, self.chosen, self._words)
             return
         for panel in self.on_show:
             yield name_of(panel), partial(panel, self.run, **arguments_of(panel, self.chosen))
         for panel in (*panels_of(self.tab.below), *panels_of(self._open_fold)):
             yield name_of(panel), partial(lambda panel: self.part(panel).make(), panel)
-
-    def _all_heads(self) -> Panel:
-        on = {"attention": self.chosen["attention"]}
-        chosen, _ = resolve(declared(attention.heads), self.run, self._words, on)
-        return attention.cached_heads(select(self.run, **on), chosen)
-
-    @property
-    def _selection(self) -> Selection:
-        names = ("layer", "head", "attention")
-        return select(self.run, **{name: self.chosen[name] for name in names})
 
     @property
     def _open_fold(self) -> tuple[str, ...]:
@@ -249,30 +229,32 @@ def screen_of(
     the text are places. made: the run that its panels are of and the arguments that are known by
     then, where no subject makes them. Raises ValueError, with a sentence, where the tab has nothing
     to show of the run."""
-    not_chosen, notes = dict[str, str](), dict[str, str]()
     now = link_words.with_key(words)
+    if tab.id == HEADS:
+        chosen, refused = heads.choices(run, now)
+        return Screen(
+            tab, run, chosen, refused=refused, asked=heads.ASKED, _named=run, _words=words
+        )
+    not_chosen, notes = dict[str, str](), dict[str, str]()
     known: Mapping[str, Any] = {}
     asked: tuple[Parameter, ...] = ()
     of_panels, subject = run, SUBJECTS.get(tab.subject)
-    if tab.id == HEADS:
-        chosen = _chosen_of_heads(run, now, not_chosen)
-    else:
-        if made is not None:
-            of_panels, known = made
-        elif subject is not None:
-            asked = declared(subject)
-            own, refusals = resolve(asked, run, now)
-            not_chosen |= refusals
-            of_panels, known = subject(run, now, notes, **own)
-        row = Row(tab)
-        every = arguments_of_all(row.panels)
-        if read := [each for each in every if each.choice and each.choice.reads]:
-            names = (*read, *(each for each in every if each.is_selected))
-            of_words = named(names, of_panels, now, not_chosen)
-            of_panels, more = as_read(read, of_panels, of_words)
-            known, asked = {**known, **more}, (*asked, *names)
-        chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
-        asked += of_row
+    if made is not None:
+        of_panels, known = made
+    elif subject is not None:
+        asked = declared(subject)
+        own, refusals = resolve(asked, run, now)
+        not_chosen |= refusals
+        of_panels, known = subject(run, now, notes, **own)
+    row = Row(tab)
+    every = arguments_of_all(row.panels)
+    if read := [each for each in every if each.choice and each.choice.reads]:
+        names = (*read, *(each for each in every if each.is_selected))
+        of_words = named(names, of_panels, now, not_chosen)
+        of_panels, more = as_read(read, of_panels, of_words)
+        known, asked = {**known, **more}, (*asked, *names)
+    chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
+    asked += of_row
     followed = {name: word for name, word in words.items() if name not in not_chosen}
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
@@ -338,18 +320,6 @@ def _chosen_of_row(
     why_not |= resolve(of_tab, run, words)[1]
     refused |= {name: why for name, why in why_not.items() if words.get(name) != EVERY}
     return chosen, (*parts.values(), *others, *of_tab)
-
-
-def _chosen_of_heads(run: Run, words: Mapping[str, str], refused: dict[str, str]) -> dict[str, Any]:
-    """The arguments of the panel of one head on Heads."""
-    function = attention.head
-    is_one = len(run.recording().attention) == 1
-    first, why_not = resolve(declared(function), run, words)
-    on = {"attention": "" if is_one else first["attention"]}
-    chosen, refusals = resolve(declared(function), run, words, on)
-    why_not = {name: why for name, why in why_not.items() if name == "attention"} | refusals
-    refused |= {name: why for name, why in why_not.items() if words.get(name) != EVERY}
-    return chosen
 
 
 def name_of(panel: PanelFunction) -> str:

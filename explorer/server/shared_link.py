@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
-from explorer.analysis import recorded_findings
+from explorer.analysis.facts import RecordingFacts
 from explorer.components import bundle
 from explorer.panels import link_words, spec
 from explorer.panels.choice import EVERY
@@ -80,7 +80,7 @@ def _headline(model: str, text: str, parameters: Mapping[str, str]) -> str:
     if not loaded(model).has_recording(text, target):
         return ""
     run = Run(model, text, target=target)
-    if not recorded_findings.has_headline(run.recording()):
+    if not RecordingFacts(run.recording()).has_headline():
         return ""
     words = {name: parameters[name] for name in AT_CARD if parameters.get(name)}
     try:

@@ -85,7 +85,6 @@ class Visit:
 
     # ---- what a tab remembers ----
     toured: bool = False  # a lesson was begun, and is offered no more
-    held_word: str = ""  # the token on screen when a head is opened
     changed_word: Any = None  # the link before a word was changed (attention.ChangedWord)
     selection_drawn: tuple[Sequence[str], dict[str, int]] = ((), {})  # causes, selection of the bar
     typed_readings: dict[str, tuple[str, str]] = field(default_factory=dict)  # word and sentence

@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
+from explorer.analysis import head_naming, logit_lens, predictions
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
@@ -317,7 +318,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
     cross = part.attention == "cross"
     words = f"**Layer {part.layer}, head {part.head}**{' of the cross-attention' * cross}"
     if attention.query == attention.key:
-        heads = recorded_findings.named_heads(recording, attention)
+        heads = RecordingFacts(recording).named_heads(attention.name)
         head = heads[part.layer * recording.model.n_head + part.head]
         meaning = head_naming.meanings(recording, attention)[head.name].rstrip(".")
         words += f" is called **{head.name}** on this text. {meaning}"

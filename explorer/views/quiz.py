@@ -6,11 +6,11 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import streamlit as st
 
-from explorer.analysis import predictions, quiz, recorded_findings
+from explorer.analysis import predictions, quiz
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import questions
 from explorer.analysis.quiz_question import Question
@@ -19,7 +19,7 @@ from explorer.components.mounts import QuizItem
 from explorer.layout.controls import bind
 from explorer.panels import card
 from explorer.panels.choice import Choice, as_taken, declared
-from explorer.panels.selection import next_token_label, select
+from explorer.panels.selection import select
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
@@ -27,7 +27,7 @@ from explorer.text.formulas import formula_lines
 from explorer.text.quiz import ON_SHEET, ask, choice, measured, says, sheet
 from explorer.text.templates import named, sentences
 from models import model_names
-from models.caching import loaded, memo
+from models.caching import kept, loaded
 from models.recording import Recording
 from models.run import Run, run_of
 
@@ -85,17 +85,19 @@ def take_answers(name: str) -> None:
 def worksheet(run: Run, items: tuple[Question, ...]) -> None:
     """The button for the printed page."""
     context = MeasureContext.of(run)
-    formulas = memo(
-        context.recording, "sheet formulas", lambda: formula_lines(ON_SHEET, context, {})
-    )
     st.download_button(
         "Print worksheet",
-        sheet(items, context, model_names.title(run.model), formulas),
+        sheet(items, context, model_names.title(run.model), _formulas(context)),
         "headlight-questions.html",
         "text/html",
         on_click="ignore",
         icon=":material/print:",
     )
+
+
+@kept
+def _formulas(context: MeasureContext) -> list[dict[str, Any]]:
+    return formula_lines(ON_SHEET, context, {})
 
 
 def head_in_question(recording: Recording) -> tuple[str, int, int] | None:
@@ -117,11 +119,11 @@ def questions_on(run: Run, game: str) -> tuple[Question, ...]:
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
     first = head_in_question(recording) if game == "Heads" else None
-    make = lambda: _make(MeasureContext.of(run), game, first)
-    return memo(recording, ("questions", game, first), make)
+    return _questions(MeasureContext.of(run), game, first)
 
 
-def _make(
+@kept
+def _questions(
     context: MeasureContext, game: str, first: tuple[str, int, int] | None
 ) -> tuple[Question, ...]:
     recording = context.recording
@@ -129,9 +131,8 @@ def _make(
         return quiz.guesses(context, game == "Heads", first)
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
-    after = next_token_label(recording, recording.attention[-1].query) if two else ""
-    of_recording = recorded_findings.recording_findings(recording)
-    return questions(context, of_recording, after, likeliest(recording, stream))
+    after = context.next_token_label(recording.attention[-1].query) if two else ""
+    return questions(context, context.findings(), after, likeliest(recording, stream))
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:

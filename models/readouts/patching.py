@@ -43,12 +43,12 @@ def patch_heads(
         raise ValueError(
             f"no attention is called {attention!r}; there are {', '.join(model.attentions)}"
         )
-    run = _Run(model, text, donor, edits, token, id, against)
     card = model.card
+    outputs = [head_output_site(model, attention, layer) for layer in range(card.n_layer)]
+    run = _Run(model, text, donor, edits, token, id, against, {z for _, z in outputs})
 
     def effects() -> Iterator[Effect]:
-        for layer in range(card.n_layer):
-            stream, name = head_output_site(model, attention, layer)
+        for layer, (stream, name) in enumerate(outputs):
             for head in range(card.n_head):
                 yield Effect(
                     (layer, head),
@@ -72,9 +72,8 @@ def patch_sites(
     """Every state of a stream at every token that both texts have, in turn taken from the donor's
     run. As `patch_heads` in all else."""
     run = _Run(model, text, donor, edits, token, id, against)
-    residual = run.recording.stream(stream)
-    names = [name for name in states(residual) if name in run.activations[stream]]
-    n = min(len(residual.tokens), *(len(run.activations[stream][name]) for name in names))
+    names = [name for name in run.sites[stream] if name in run.activations[stream]]
+    n = min(run.n_tokens[stream], *(len(run.activations[stream][name]) for name in names))
 
     def effects() -> Iterator[Effect]:
         for name in names:
@@ -88,7 +87,9 @@ def patch_sites(
 
 
 class _Run:
-    """The two texts' runs, and the first one run anew with something put in."""
+    """The two texts' runs, and the first one run anew with something put in. names: of the
+    donor's vectors that are put in, all states where None. Neither recording is kept: a sweep of a
+    long text goes on for minutes."""
 
     def __init__(
         self,
@@ -99,30 +100,34 @@ class _Run:
         token: int,
         id: int,
         against: int,
+        names: set[str] | None = None,
     ) -> None:
         self.model = model
         self.words = torch.tensor([id, against])
         others = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
         if len(others) < len(edits):
             tell("a sweep of patches is made without the patches among the edits")
-        self.recording = record(model, text, others)
-        for each in self.recording.streams[:1]:
-            tell_cut(model.name, model.card.n_positions, each.tokens, self.recording.dropped)
-        self.edits = self.recording.edits
-        n = len(self.recording.streams[-1].tokens)
+        recording = record(model, text, others)
+        first = recording.streams[0].tokens
+        tell_cut(model.name, model.card.n_positions, first, recording.dropped)
+        self.edits, last = recording.edits, recording.streams[-1]
+        n = len(last.tokens)
         token = from_end(token, n)
         if not 0 <= token < n:
             raise ValueError(f"the text has tokens 0 to {n - 1}, not {token}")
         if not all(0 <= word < model.card.n_vocab for word in (id, against)):
             raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
         self.token = token
-        self.activations = activations(model, donor, self.edits)
-        self.ids = [torch.tensor(stream.ids)[None] for stream in self.recording.streams]
-        donor_vectors = self.activations[self.recording.streams[-1].name]
-        self.clean = self.difference(torch.tensor(self.recording.streams[-1].resid[-1]))
-        self.donor = self.difference(
-            list(each for name, each in donor_vectors.items() if not name.endswith(".z"))[-1]
-        )
+        self.sites = {each.name: states(each) for each in recording.streams}
+        self.n_tokens = {each.name: len(each.tokens) for each in recording.streams}
+        self.ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+        self.clean = self.difference(torch.tensor(last.resid[-1]))
+        name, end = last.name, last.sites[-1]
+        del recording, last
+        if names is None:
+            names = {site for sites in self.sites.values() for site in sites}
+        self.activations = activations(model, donor, self.edits, names | {end})
+        self.donor = self.difference(self.activations[name][end])
 
     def difference(self, vectors: Tensor) -> float:
         """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer
