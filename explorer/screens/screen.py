@@ -21,7 +21,6 @@ from explorer.panels.choice import (
     arguments_of,
     as_read,
     declared,
-    named,
     resolve,
 )
 from explorer.panels.spec import PANELS, Panel
@@ -251,10 +250,13 @@ def screen_of(
     row = Row(tab)
     every = arguments_of_all(row.panels)
     if read := [each for each in every if each.choice and each.choice.reads]:
-        names = (*read, *(each for each in every if each.is_selected))
-        of_words = named(names, of_panels, now, not_chosen)
-        of_panels, more = as_read(read, of_panels, of_words)
-        known, asked = {**known, **more}, (*asked, *names)
+        choices = (*read, *(each for each in every if each.is_selected))
+        values, refusals = resolve(choices, of_panels, now)
+        not_chosen |= {name: why for name, why in refusals.items() if now[name] != EVERY}
+        said = now.keys() - refusals.keys()
+        named = {each.argument: values[each.argument] for each in choices if each.name in said}
+        of_panels, more = as_read(read, of_panels, named)
+        known, asked = {**known, **more}, (*asked, *choices)
     chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
     asked += of_row
     of_tab = {*not_chosen, *(each.name for each in asked)}
