@@ -252,7 +252,9 @@ def served(
                         )
                         for at, text in enumerate(mine)
                     ]
-                    result.statuses = [each.result() for each in asked]
+                    result.statuses = [
+                        f"{names[at % len(names)]} {each.result()}" for at, each in enumerate(asked)
+                    ]
             else:
                 result.statuses = asyncio.run(open_all(address, model, mine))
             result.most = status_of(pid, "VmHWM")

@@ -37,6 +37,9 @@ class Memory:
     def release_oldest(self) -> None:
         """Let go of the caller's oldest large value, before a new one."""
 
+    def release(self) -> None:
+        """Let go of all large values of the caller, who has made of them what it wants."""
+
     def may_take(self, size: int, limit: int) -> bool:
         """True where the caller may take so many bytes beside all others."""
         return True

@@ -3,7 +3,9 @@ of, whose buffer goes back when the last array that lies in it is gone, and noth
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ from explorer.state.jobs import Job
 from models import buffer_pool, caching, drafts
 from models.cache import Cache, weight_of
 from models.caching import loaded
+from models.recording import Recording
 from models.run import Run
 
 TEXT = "The cat sat on the mat, and the dog ran to the park. " * 2
@@ -65,6 +68,39 @@ def test_the_panels_that_a_page_shares(model: str, here: Cache) -> None:
     assert every()["architecture.flow"](on.run).encode()
     expect_counted(here)
     assert sum(key[0] == "derived" and "panel" in key[-1] for key in here.entries) == 2
+
+
+def test_what_is_kept_is_computed_once_of_a_recording_and_of_what_else_it_is_given(
+    here: Cache,
+) -> None:
+    made: list[tuple[str, int]] = []
+
+    @caching.kept
+    def longest(recording: Recording, stream: str, least: int = 0) -> int:
+        made.append((recording.text, least))
+        return max(least, *map(len, recording.stream(stream).tokens))
+
+    one, other = (Run("encoder", text).recording() for text in ("a river", "a deep well"))
+    for _ in range(2):
+        assert (longest(one, "encoder"), longest(other, "encoder")) == (5, 5)
+        assert longest(one, "encoder", least=9) == 9
+    assert made == [("a river", 0), ("a deep well", 0), ("a river", 9)]
+    assert caching.is_kept(longest, one, "encoder")
+    assert not caching.is_kept(longest, one, "decoder")
+
+
+def test_a_run_with_its_recording_at_hand_is_equal_and_holds_it_for_nobody(here: Cache) -> None:
+    run = Run("encoder", TEXT)
+    recording = run.recording()
+    at_hand = run.with_at_hand(recording)
+    assert at_hand == run and hash(at_hand) == hash(run)
+    here.entries.clear()
+    assert at_hand.recording() is recording and not here.entries
+    gone = weakref.ref(recording)
+    del recording
+    gc.collect()
+    assert gone() is None
+    assert np.array_equal(at_hand.recording().streams[0].ids, run.recording().streams[0].ids)
 
 
 def test_a_search_and_a_text_in_the_making_as_they_grow(here: Cache) -> None:

@@ -225,7 +225,7 @@ def test_a_formula_has_the_place_that_its_picture_names(model: str, text: str) -
         if not panel.formulas:
             continue
         assert name in LAWS, f"{name}: what its picture names is not known here"
-        context = MeasureContext.of(panel.at.get("run", run))
+        context = MeasureContext.of(panel.at.get("run", panel.run))
         at = RecordedPlace.of(context, panel.arguments)
         numbers = {id: numbers_of(id, at) for id in panel.formulas}
         if any(numbers.values()):

@@ -45,6 +45,20 @@ class Long:
         self.numbers = buffer_pool.acquire(ONE // NUMBERS)
 
 
+def test_what_a_run_raises_keeps_none_of_its_values(here: MemoryBudget) -> None:
+    """Who awaits a thread holds what it raised, and so its frames, until garbage is collected."""
+    made: list[weakref.ref[Long]] = []
+
+    def fail() -> None:
+        values = Long(), Long()
+        made.extend(map(weakref.ref, values))
+        raise ValueError("no such head")
+
+    with pytest.raises(ValueError, match="no such head") as raised, here.work():
+        fail()
+    assert raised.tb is not None and [each() for each in made] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("n", "each", "most"),
     [(6, 1, 2), (6, 2, 2), (3, 4, 4)],

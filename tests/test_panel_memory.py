@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from app_harness import page_at
+from conftest import SMALL, TEXTS, sharpened
 from test_panels import NAMES, model_of
 
 from benchmarks import memory as benchmark
 from benchmarks.clients import random_text
 from explorer.analysis import embeddings
+from explorer.analysis.csv import count_cells
 from explorer.panels import memory, spec
-from explorer.state import garbage_collection
+from explorer.state import garbage_collection, models
+from explorer.state.scheduling import memory_budget
 from models import buffer_pool, caching
 from models.cache import LARGE_BYTES, Cache
 from models.cancellation import NoRoom
+from models.own_model import OwnModel, from_network
 from models.run import Run
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
+from models.transformer import Decoder, EncoderDecoder, Transformer
 
 WORDS = 240
+N_WORDS = 49_152  # of a vocabulary
+# By a panel's module: a model of many words, and the name of the one whose place it takes.
+WIDE = {"translation": (EncoderDecoder, "translator")}
 OTHERS = 2**22  # bytes that other threads of the process may take meanwhile
 TEXT = random_text(random.Random(5), WORDS)
 LONG = "The cat sat on the mat, and the dog ran to the park. " * 30
@@ -39,10 +51,35 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Cache:
 @pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_takes_no_more_than_it_asks_for(cache: Cache, name: str) -> None:
-    """As the system counts it, with its table as a file. What is loaded once for all is no part of
-    it: where it is more, it is measured again."""
+    expect_bounded(name, model_of(name))
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(6)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_panel_of_a_model_of_many_words_takes_no_more_than_it_asks_for(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    kind, model = WIDE.get(name.partition(".")[0], (Decoder, "grammar"))
+    monkeypatch.setitem(models.loaded_models, model, of_many_words(kind, model))
+    expect_bounded(name, model)
+
+
+@functools.cache
+def of_many_words(kind: type[Transformer], name: str) -> OwnModel:
+    """A random model with a vocabulary as wide as smollm2's, under the name of a shipped one."""
+    torch.manual_seed(6)
+    words = Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS).bpe
+    words.add_tokens([f"word{n}" for n in range(N_WORDS - words.get_vocab_size())])
+    network = sharpened(kind(replace(SMALL, n_vocab=N_WORDS, n_positions=256)))
+    return from_network(network, Tokenizer(words), name, "many words", "fp32")
+
+
+def expect_bounded(name: str, model: str) -> None:
+    """A panel takes no more than it asks for, as the system counts it, with its table as a file.
+    What is loaded once for all is no part of it: where it is more, it is measured again."""
     for _ in range(2):
-        of = benchmark.high_water(name, Run(model_of(name), TEXT))
+        of = benchmark.high_water(name, Run(model, TEXT))
         if of.beside <= max(of.bound, LARGE_BYTES) + OTHERS:
             return
     pytest.fail(f"{of} of {memory.bound_of(name)}")
@@ -67,6 +104,32 @@ def test_a_panel_that_is_too_dear_is_refused_before_it_begins(cache: Cache) -> N
         spec.PANELS["compare.nearest"](run)
     assert set(cache.entries) == kept and not refused.value.passing
     assert spec.PANELS["residual.norms"](run).figures
+
+
+@pytest.mark.parametrize(("unit", "read"), [("Heads", 0), ("Sites", 3)])
+def test_a_sweep_that_is_too_long_is_refused_before_it_begins(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, unit: str, read: int
+) -> None:
+    """How many states there are to patch, both texts say, which are read first: with a token
+    hidden, and the second also without."""
+    run, passes = Run("encoder", LONG), list[int]()
+    run.recording()
+    note = lambda size: bool(passes.append(size))
+    monkeypatch.setattr(buffer_pool, "before_lending", [*buffer_pool.before_lending, note])
+    with pytest.raises(ValueError, match="in one go at most"):
+        spec.PANELS["interventions.patches"](run, unit=unit)
+    assert len(passes) == read
+
+
+def test_a_table_is_written_without_what_it_was_made_of(cache: Cache) -> None:
+    run = Run("encoder", LONG)
+    with memory_budget.work():
+        panel = spec.PANELS["compare.difference"](run)
+        held = cache.weight() + cache._outside_bytes()
+        needed = memory.ENTRY * count_cells(panel.table)
+        assert held > memory.weight(run.recording()) and needed > LARGE_BYTES
+        cache.limit, cache.beyond = LARGE_BYTES, needed
+        assert panel.json()
 
 
 @pytest.mark.parametrize("tab", ["heads", "residual", "compare", "lens"])

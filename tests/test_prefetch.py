@@ -42,25 +42,6 @@ def said(**more: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("model", "asked"),
     [
-        ("encoder", {"view": "Matrix", "scale": "Row", "tone": "1"}),
-        ("encoder", {"att_keep": "Quiet", "att_sum": "1", "att_unit": "Words", "incoming": "1"}),
-        ("encoder", {"grid": "1", "grid_rows": "All"}),
-        ("decoder", {}),
-        ("translator", {"attention": "cross", "layer": "1", "head": "2"}),
-    ],
-)
-def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None:
-    app = page_at("heads", text=TEXT, model=model, **asked)
-    parts = [each.proto for each in app.get("bidi_component")]
-    found = {codec.decode(each.bytes)[0].get("panel"): each.bytes for each in parts if each.bytes}
-    names = ("attention.heads", "attention.head")
-    assert pictures(model, TEXT, asked) == {name: found[name] for name in names}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "asked"),
-    [
         ("encoder", {}),
         ("encoder", {"layer": "1", "head": "5", "flow_level": "Head"}),
         ("translator", {"flow_number": "Share"}),

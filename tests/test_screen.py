@@ -37,6 +37,8 @@ OTHERS = (
     ("heads", {"layer": "1", "head": "2", "token": "every", "scale": "Row"}),
     ("heads", {"word": "we", "tone": "Log"}),
     ("heads", {"word": "it", "verify": "1"}),
+    ("heads", {"att_keep": "Quiet", "att_sum": "1", "att_unit": "Words", "incoming": "1"}),
+    ("heads", {"view": "Matrix", "scale": "Row", "grid": "1", "grid_rows": "All"}),
     ("word", {"hidden": "2.4"}),
     ("word", {"hidden": "none", "token": "3"}),
     ("lens", {"token": "5"}),
@@ -137,6 +139,15 @@ def test_a_press_on_another_head_leaves_open_that_no_word_is_selected() -> None:
         **shown.words(),
         **{"layer": "0", "head": "3"},
     }
+
+
+@pytest.mark.parametrize("tab", ["heads", "weight"])
+def test_a_cell_of_another_row_is_no_word_of_a_screen(tab: str) -> None:
+    shown = screen({"tab": tab, "text": TEXT, "token": "3", "weight_at": "4.2"})
+    assert "weight_at" not in shown.words()
+    for at in ("4.2", "4.99"):
+        cell = screen({"tab": tab, "text": TEXT, "token": "4", "weight_at": at})
+        assert ("weight_at" in cell.words()) == (at == "4.2") == ("source" not in cell.refused)
 
 
 def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:

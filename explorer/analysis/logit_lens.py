@@ -181,11 +181,11 @@ def layer_ends(sites: Sequence[str]) -> dict[int, int]:
     return {layer: ends[layer] for layer in sorted(ends)[:-1]}
 
 
-def sites_within_layers(lens: Lens) -> frozenset[str]:
-    """The sites inside of layers: all but those before the first layer, the last one of each, and
-    the final one."""
-    inside = [site for site in lens.sites[:-1] if site.partition(".")[0].isdecimal()]
-    return frozenset(inside).difference(lens.sites[at] for at in layer_ends(lens.sites).values())
+def sites_within_layers(sites: Sequence[str]) -> frozenset[str]:
+    """Those of a lens's sites that are inside of layers: all but those before the first layer, the
+    last one of each, and the final one."""
+    inside = [site for site in sites[:-1] if site.partition(".")[0].isdecimal()]
+    return frozenset(inside).difference(sites[at] for at in layer_ends(sites).values())
 
 
 def vocabulary(lens: Lens, targets: np.ndarray, n_words: int) -> np.ndarray:

@@ -321,7 +321,7 @@ def show(
 
 def widget_key(panel: PanelFunction) -> str:
     """The key of a panel's widget, as "attention head"."""
-    return name_of(panel).replace(".", " ").replace("_", " ")
+    return f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
 
 
 def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[str, Any]:

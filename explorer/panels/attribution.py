@@ -663,6 +663,7 @@ def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
 # ---- heads by source -----------------------------------------------------------------------------
 
 
+@spec.predicts
 @spec.panel
 def carriers(
     run: Run,

@@ -337,15 +337,6 @@ def parsed(
     return values
 
 
-def named(
-    parameters: Sequence[Parameter], run: Run, words: Mapping[str, str], refused: dict[str, str]
-) -> dict[str, Any]:
-    """The same, checked: what is not there in the run goes into `refused` too."""
-    values = parsed(parameters, words, refused)
-    checked = ((each, _checked(each, run, values, refused)) for each in parameters)
-    return {each.argument: value for each, value in checked if value is not None}
-
-
 def as_read(
     parameters: Sequence[Parameter], run: Run, chosen: Mapping[str, Any]
 ) -> tuple[Run, dict[str, Any]]:

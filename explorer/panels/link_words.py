@@ -4,7 +4,7 @@ has them."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from explorer.analysis.findings import word_groups
 from explorer.panels.choice import EVERY
@@ -114,6 +114,19 @@ def with_key(parameters: Mapping[str, str]) -> dict[str, str]:
     if key and query == named.get("token") and not named.get("source"):
         named["source"] = key
     return named
+
+
+def as_followed(
+    parameters: Mapping[str, str], refused: Collection[str], asked: Collection[str]
+) -> dict[str, str]:
+    """Parameters without those of the names `asked` that are refused, and without a cell of another
+    row."""
+    followed = {
+        name: word for name, word in parameters.items() if not (name in refused and name in asked)
+    }
+    if "source" in asked and ("source" in refused or not with_key(followed).get("source")):
+        followed.pop("weight_at", None)
+    return followed
 
 
 def in_todays_words(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -50,12 +50,14 @@ LEAST = 0.0005  # a probability that is written as a number and not as "< 0.1%"
 @dataclass(frozen=True, eq=False)
 class Reading:
     """A lens on a recording, one of its cells, the words of the vocabulary by their ids, and of
-    each token the id of the actual word, -1 where there is none."""
+    each token the id of the actual word, -1 where there is none. column: the token's in the lens,
+    which may be of it alone."""
 
     recording: Recording
     stream: Stream
     lens: Lens
     token: int
+    column: int
     site: int
     labels: dict[int, str]
     actual: np.ndarray
@@ -63,12 +65,12 @@ class Reading:
     @property
     def cell(self) -> LensCell:
         """The selected cell."""
-        return logit_lens.cell(self.lens, self.site, self.token)
+        return logit_lens.cell(self.lens, self.site, self.column)
 
     @property
     def answer(self) -> str:
         """The word that the model predicts at the token."""
-        return self.label(int(self.lens.final_id[self.token]))
+        return self.label(int(self.lens.final_id[self.column]))
 
     def label(self, id: int) -> str:
         """A word; of a token that the model predicts next, and that begins a word of several, the
@@ -99,17 +101,14 @@ class Reading:
 def in_layers(run: Run, chosen: Mapping[str, Any]) -> bool:
     """True where the lens reads the sites between layers alone until a reader chooses: in a deep
     model unless a site within a layer is open."""
-    if not is_deep(run):
-        return False
-    recording = run.recording()
-    readout = loaded(recording).lens(recording, logit_lens.read_stream(recording).name)
-    return chosen.get("site", "") not in logit_lens.sites_within_layers(readout)
+    within = lambda: logit_lens.sites_within_layers(sites(run, chosen))
+    return is_deep(run) and chosen.get("site", "") not in within()
 
 
 def sites(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sites that the lens reads, by their names in the recording."""
+    """The sites that the lens reads, by their names in the recording: those of any token."""
     recording = run.recording()
-    return loaded(recording).lens(recording, logit_lens.read_stream(recording).name).sites
+    return loaded(recording).lens(recording, logit_lens.read_stream(recording).name, token=0).sites
 
 
 Site = Annotated[str, Choice(sites, help="the site that is opened")]
@@ -155,9 +154,9 @@ def lens(
 def development(run: Run, token: Predicted = OPENS, site: Site = "", hidden: Hidden = "") -> Panel:
     """Final prediction at one token, as read at every site: its probability, its rank, and the
     divergence from the final distribution. token, site, hidden and ValueError as for `lens`."""
-    on = read(run, token, site)
+    on = read(run, token, site, alone=True)
     words = sentences(CONCEPT, "development")
-    column = logit_lens.column(on.lens, on.token)
+    column = logit_lens.column(on.lens, on.column)
     places = np.arange(len(column))
     names = [logit_lens.site_name(each) for each in on.lens.sites]
     probabilities = np.array([each.probability for each in column])
@@ -231,12 +230,13 @@ def _span(low: str, high: str) -> str:
     return low if low == high else sentences(CONCEPT, "development")("to", first=low, last=high)
 
 
-def read(run: Run, token: int | None = None, site: str = "") -> Reading:
-    """The lens on a run, and one of its cells. Raises ValueError for what is not there and for a
-    model that predicts no words."""
+def read(run: Run, token: int | None = None, site: str = "", alone: bool = False) -> Reading:
+    """The lens on a run, and one of its cells; alone: the lens on no other token. Raises ValueError
+    for what is not there and for a model that predicts no words."""
     at = predicted(run, token)
     recording, stream = at.recording, at.stream
-    readout = loaded(recording).lens(recording, stream.name)
+    only = at.token if alone else None
+    readout = loaded(recording).lens(recording, stream.name, token=only)
     if site and site not in readout.sites:
         raise ValueError(REFUSALS("no_site", site=site, sites=", ".join(readout.sites)))
     plain = run.loaded.record(run.text_or_ids, (), run.target)
@@ -251,8 +251,9 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
         stream,
         readout,
         at.token,
+        0 if alone else at.token,
         readout.sites.index(site or readout.sites[-1]),
-        memo(recording, ("lens words",), labels),
+        memo(recording, ("lens words", only), labels),
         actual,
     )
 
@@ -268,7 +269,7 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
         ends = {
             at: words("layer", layer=n) for n, at in logit_lens.layer_ends(readout.sites).items()
         }
-        inside = logit_lens.sites_within_layers(readout)
+        inside = logit_lens.sites_within_layers(readout.sites)
         names = {
             at: ends.get(at, name)
             for at, name in names.items()

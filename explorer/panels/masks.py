@@ -47,24 +47,24 @@ def unmasked(run: Run) -> Recording:
 
 def gaps(
     recording: Recording, chosen: int | None, asked: tuple[int, ...] | None
-) -> tuple[tuple[int, ...], int | None, tuple[int, ...]]:
-    """The masked words, in order, without typed mask tokens; the selected token, None in a text
-    without tokens of its own; and the typed mask tokens. chosen: the token that a reader selected;
-    asked: the words to mask, () where that is open, None for no word. Where no token is selected,
-    the first typed mask, else the word that the first page opens on."""
+) -> tuple[tuple[int, ...], int | None]:
+    """The masked words, in order, and the selected token, None in a text without tokens of its own.
+    chosen: the token that a reader selected; asked: the words to mask, () where that is open, None
+    for no word. Where no token is selected, the first typed mask, else the word that the first page
+    opens on."""
     stream = recording.streams[0]
     first = opening.masked_word(recording)
     typed = predictions.typed_masks(stream, loaded(recording).capabilities.mask)
     if first is None:
-        return (), None, ()
+        return (), None
     if typed:
-        return *_beside_typed(stream, typed, chosen, asked), typed
+        return _beside_typed(stream, typed, chosen, asked)
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if asked is None:
-        return (), first if place is None else place, ()
+        return (), first if place is None else place
     chosen_tokens = tuple(sorted({at for at in asked if not stream.special[at]}))
     hidden = chosen_tokens or ((first if place is None else place),)
-    return hidden, hidden[0] if place is None else place, ()
+    return hidden, hidden[0] if place is None else place
 
 
 def _beside_typed(
@@ -119,7 +119,7 @@ def read_word(run: Run, chosen: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]
         return run, {}
     n = len(run.recording().streams[0].tokens)
     token, asked = place_if_any("token", chosen.get("token"), n), chosen.get("hidden", "")
-    hidden, place, _ = gaps(run.recording(), token, _masked(run, asked))
+    hidden, place = gaps(run.recording(), token, _masked(run, asked))
     if place is None:
         return run, {}
     line = ".".join(map(str, hidden)) or NOTHING

@@ -11,8 +11,8 @@ from typing import Any
 
 from explorer import figure_engine
 from explorer.analysis.csv import Columns, count_cells
-from models import caching
-from models.recording import NotFinite, Recording
+from models import caching, host
+from models.recording import NotFinite, Recording, stored_array
 from models.run import Run
 
 MIB = 2**20
@@ -59,7 +59,7 @@ class Bound:
 
 # Of a panel that is not named here. A test makes each panel and holds it to its bound.
 DEFAULT = Bound()
-PATTERNS, STATES, LENS = Bound(patterns=1.25), Bound(states=1.75), Bound(scores=768)
+PATTERNS, STATES = Bound(patterns=1.25), Bound(states=1.75)
 WORDS, SENTENCES = Bound(states=1.25), Bound(layers=10)
 RUNS = Bound(fixed=56 * MIB)  # several models, or several answers of one
 BOUNDS: Mapping[str, Bound] = {
@@ -86,8 +86,8 @@ BOUNDS: Mapping[str, Bound] = {
     "interventions.effect": Bound(layers=5),
     "interventions.patches": Bound(recordings=3, states=2, fixed=56 * MIB),
     "interventions.residual_stream": Bound(states=3),
-    "logit_lens.development": LENS,
-    "logit_lens.lens": LENS,
+    "logit_lens.development": Bound(scores=96),
+    "logit_lens.lens": Bound(scores=512),
     "multi_head.head_gradients": Bound(patterns=1, states=3, scores=320),
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
@@ -134,9 +134,11 @@ def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[Run]
 
 
 def weight(recording: Recording) -> int:
-    """The bytes of a recording, about: its vectors, scores and patterns."""
-    heads = sum(each.scores.nbytes + each.pattern.nbytes for each in recording.attention)
-    return heads + sum(each.resid.nbytes for each in recording.streams)
+    """The bytes of a recording, about: its vectors, scores, patterns, queries, keys and values."""
+    arrays = [each.resid for each in recording.streams]
+    for each in recording.attention:
+        arrays += (each.scores, each.pattern, each.q, *map(stored_array, (each.k, each.v)))
+    return sum(array.nbytes for array in arrays)
 
 
 def _tokens(value: Any) -> int:
@@ -149,5 +151,7 @@ figure_engine.room = lambda size: caching.cache.working(size)
 
 
 def writing(table: Columns) -> AbstractContextManager[None]:
-    """Write a table, which lies there already, as a file inside this."""
+    """Write a table, which lies there already, as a file inside this: what it was made of may
+    go."""
+    host.current.memory.release()
     return caching.cache.working(ENTRY * count_cells(table))

@@ -391,7 +391,6 @@ LookupQuery = Annotated[int, replace(TOKEN, suits=_lookup(2))]
 FirstStream = Annotated[str, STREAM]
 Word = Annotated[int, TOKEN]
 WordOrEvery = Annotated[int | None, replace(TOKEN, takes_every=True)]
-EveryWord = Annotated[int | None, replace(TOKEN, suits=EVERY, takes_every=True)]
 LookupQueryOrEvery = Annotated[int | None, replace(TOKEN, suits=_lookup(2), takes_every=True)]
 # A token whose word is predicted, and one of the text whose way is shown.
 Predicted = Annotated[int | None, replace(TOKEN, suits=_predicted, checked=_token_read)]

@@ -83,12 +83,6 @@ def _of_all(run: Run, words: Words, chosen: Chosen) -> tuple[dict[str, Any], dic
     return resolve(declared(attention.heads), run, words, known)
 
 
-def followed(words: Words, refused: Mapping[str, str]) -> dict[str, str]:
-    """The words of an address without those of these choices that are refused."""
-    names = {each.name for each in ASKED} & refused.keys()
-    return {name: word for name, word in words.items() if name not in names}
-
-
 def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callable[[], Panel]]]:
     """The names of the panels, each with what makes it. chosen: as of `choices`; words: of the
     address."""

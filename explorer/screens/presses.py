@@ -14,18 +14,7 @@ Words = dict[str, str]
 # Of the run and the choices on show, the name of the panel that is pressed, "" for the menus of the
 # selection, and what the press says: it changes the words of the address.
 Rule = Callable[[Run, Mapping[str, Any], str, Mapping[str, str], Words], None]
-RULES: dict[str, Rule] = {}  # by `places.Tab.press`
 OF_WORD = ("word", "against")  # the choices that another token ends
-
-
-def rule(name: str) -> Callable[[Rule], Rule]:
-    """Make a function the rule of that name."""
-
-    def decorate(change: Rule) -> Rule:
-        RULES[name] = change
-        return change
-
-    return decorate
 
 
 def _drop(words: Words, *names: str) -> None:
@@ -33,7 +22,6 @@ def _drop(words: Words, *names: str) -> None:
         words.pop(name, None)
 
 
-@rule("head of A")
 def _head_of_a(
     run: Run, chosen: Mapping[str, Any], panel: str, said: Mapping[str, str], words: Words
 ) -> None:
@@ -42,7 +30,6 @@ def _head_of_a(
         _drop(words, "head_of_b")
 
 
-@rule("patch")
 def _patch(
     run: Run, chosen: Mapping[str, Any], panel: str, said: Mapping[str, str], words: Words
 ) -> None:
@@ -55,7 +42,6 @@ def _patch(
             words["patch_cell"] = cell
 
 
-@rule("predicted word")
 def _token(
     run: Run, chosen: Mapping[str, Any], panel: str, said: Mapping[str, str], words: Words
 ) -> None:
@@ -70,7 +56,6 @@ def _token(
         _drop(words, "neuron")
 
 
-@rule("masked word")
 def _masked_word(
     run: Run, chosen: Mapping[str, Any], panel: str, said: Mapping[str, str], words: Words
 ) -> None:
@@ -92,3 +77,12 @@ def _masked_word(
     elif at not in typed:  # the word that is masked at first was not the reader's choice
         hidden = {at} if not asked else {*hidden, at}
     words["hidden"] = ".".join(map(str, sorted(hidden))) or NOTHING
+
+
+# By `places.Tab.press`.
+RULES: dict[str, Rule] = {
+    "head of A": _head_of_a,
+    "patch": _patch,
+    "predicted word": _token,
+    "masked word": _masked_word,
+}

@@ -21,7 +21,6 @@ from explorer.panels.choice import (
     arguments_of,
     as_read,
     declared,
-    named,
     resolve,
 )
 from explorer.panels.spec import PANELS, Panel
@@ -97,8 +96,10 @@ class Screen:
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
-        of_heads = self.tab.id == HEADS
-        said = heads.followed(self._words, self.refused) if of_heads else self._words
+        said = self._words
+        if self.tab.id == HEADS:  # where it is not known before
+            asked = {each.name for each in self.asked}
+            said = link_words.as_followed(said, self.refused, asked)
         return {"tab": self.tab.id, **of_run, **said}
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
@@ -189,7 +190,7 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     model = registry.spelled(model)
     loaded(model)  # it says what is wrong with it, and what it can do is known then
     named, notes = _choices(said, row), list[str]()
-    if unmet := needs.unmet(tab, model):
+    if row.needs and (unmet := needs.unmet(tab, model)):
         if not (replacement := unmet.replacement):
             raise ValueError(unmet.sentence)
         notes += map(plain, unmet.instead(replacement))
@@ -249,13 +250,17 @@ def screen_of(
     row = Row(tab)
     every = arguments_of_all(row.panels)
     if read := [each for each in every if each.choice and each.choice.reads]:
-        names = (*read, *(each for each in every if each.is_selected))
-        of_words = named(names, of_panels, now, not_chosen)
-        of_panels, more = as_read(read, of_panels, of_words)
-        known, asked = {**known, **more}, (*asked, *names)
+        choices = (*read, *(each for each in every if each.is_selected))
+        values, refusals = resolve(choices, of_panels, now)
+        not_chosen |= {name: why for name, why in refusals.items() if now[name] != EVERY}
+        said = now.keys() - refusals.keys()
+        named = {each.argument: values[each.argument] for each in choices if each.name in said}
+        of_panels, more = as_read(read, of_panels, named)
+        known, asked = {**known, **more}, (*asked, *choices)
     chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
     asked += of_row
-    followed = {name: word for name, word in words.items() if name not in not_chosen}
+    of_tab = {*not_chosen, *(each.name for each in asked)}
+    followed = link_words.as_followed(words, not_chosen, of_tab)
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
     return Screen(
@@ -282,7 +287,10 @@ def _runs_read(
     target = words.get("target", "") if is_translator and "target" in tab.reads else ""
     unedited = replace(run, target=target) if target.strip() else run
     unedited.recording()
-    edited, why = under_edits(unedited, words.get("edits", "") if "edits" in tab.reads else "")
+    line = words.get("edits", "") if "edits" in tab.reads else ""
+    if not line:
+        return unedited, unedited
+    edited, why = under_edits(unedited, line)
     if why:
         refused["edits"] = why
         notes.append(why)

@@ -21,27 +21,9 @@ from models.run import Run
 Words = Mapping[str, str]
 Known = dict[str, Any]
 Notes = dict[str, str]  # sentences on words that are not followed whole, by their names
-Subject = Callable[..., tuple[Run, Known]]
-SUBJECTS: dict[str, Subject] = {}  # by `places.Tab.subject`
-
-
-def subject(name: str) -> Callable[[Subject], Subject]:
-    """Make a function of a run, the words of an address and notes the subject of that name; it
-    takes the choices too that its own signature declares. What it does not follow whole goes into
-    its `notes`; it raises ValueError where there is no such run, in the sentence that the tab
-    says."""
-
-    def decorate(make: Subject) -> Subject:
-        SUBJECTS[name] = make
-        return make
-
-    return decorate
-
-
 # ---- masked words --------------------------------------------------------------------------------
 
 
-@subject("masked word")
 def masked_word(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The run of a model that predicts the next word, or has a word and a mask for it; the word is
     compared with none."""
@@ -71,7 +53,6 @@ def under_edits(run: Run, line: str) -> tuple[Run, str]:
     return edited, ""
 
 
-@subject("followed edits")
 def under_followed_edits(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The run under those edits of the address that change nothing of what it reads."""
     edits, left_out = followed_edits(run.recording(), words.get("edits", ""))
@@ -102,7 +83,6 @@ def left_out_note(left_out: Sequence[str]) -> str:
     return sentences("interventions", "tab")("left_out", edits=named + more)
 
 
-@subject("both runs")
 def compared(
     run: Run,
     words: Words,
@@ -155,7 +135,6 @@ BEAMS = {str(n): f"{n} beams" for n in range(2, translation.MOST_BEAMS + 1)}
 WAYS = {"1": "Greedy"} | BEAMS | {DRAWN: "Sample"}
 
 
-@subject("output")
 def output(
     run: Run, words: Words, notes: Notes, beams: Annotated[str, Choice(WAYS, "Search")] = "1"
 ) -> tuple[Run, Known]:
@@ -169,7 +148,6 @@ def output(
 # ---- trainings and sentences ---------------------------------------------------------------------
 
 
-@subject("last step")
 def trained(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The text in the model at the end of its training; the step of the one that is asked for."""
     base, _, step = run.model.partition("@")
@@ -177,7 +155,6 @@ def trained(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     return Run(base, run.text), known
 
 
-@subject("sentences read")
 def sentences_read(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The sentences of the address, or the examples, as `of_sentences` gives them."""
     own = words.get("many_text", "")
@@ -202,3 +179,16 @@ def of_sentences(run: Run, texts: Sequence[str], words: Words) -> tuple[Run, Kno
         at = dict(zip(("layer", "head"), opening.head(on.recording, on.attention)))
     read = corpus_panels.reading(first, **{**as_taken(chosen), **known, **at})
     return first, known | dict(zip(("layer", "head"), read.at))
+
+
+# By `places.Tab.subject`. Each takes a run, the words of an address, the notes to which it adds a
+# sentence on what it does not follow whole, and the choices that its own signature declares. It
+# raises ValueError where there is no such run, in the sentence that the tab says.
+SUBJECTS: dict[str, Callable[..., tuple[Run, Known]]] = {
+    "masked word": masked_word,
+    "followed edits": under_followed_edits,
+    "both runs": compared,
+    "output": output,
+    "last step": trained,
+    "sentences read": sentences_read,
+}

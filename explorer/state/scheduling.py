@@ -8,9 +8,11 @@ of a computation."""
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -259,7 +261,8 @@ class Work:
     """A run or a step that needs memory. behind: in the background. number: its place among those
     that use or wait for memory, None for one that does neither. most: bytes of its largest value;
     values: the last ones. size: bytes that it computes with. beyond: it takes what the cache may
-    not hold, as one at a time does. asks: it waits for memory; waits: for anything."""
+    not hold, as one at a time does. asks: it waits for memory; waits: for anything. waited: seconds
+    for which it has waited for memory."""
 
     behind: bool
     number: int | None = None
@@ -269,6 +272,7 @@ class Work:
     values: list[Any] = field(default_factory=list)
     asks: bool = False
     waits: bool = False
+    waited: float = 0.0
 
 
 class MemoryBudget(Memory):
@@ -288,8 +292,8 @@ class MemoryBudget(Memory):
 
     @contextmanager
     def work(self, behind: bool = False) -> Iterator[None]:
-        """Register a run or a step: it keeps its large values until its end. One within another is
-        the same."""
+        """Register a run or a step: it keeps its large values until its end, and what it raises
+        keeps none. One within another is the same."""
         thread = threading.get_ident()
         if thread in self._works:
             yield
@@ -297,6 +301,9 @@ class MemoryBudget(Memory):
         self._works[thread] = Work(behind)
         try:
             yield
+        except BaseException as error:  # whoever awaits a thread holds its frames in a circle
+            traceback.clear_frames(error.__traceback__)
+            raise
         finally:
             with self._moved:
                 # Whoever looks at all works just now holds it too.
@@ -342,6 +349,11 @@ class MemoryBudget(Memory):
         if (work := self._works.get(threading.get_ident())) is not None:
             work.values = work.values[1 - VALUES_PER_RUN :]
 
+    def release(self) -> None:
+        """Drop this run's large values, of which it has made what it wants."""
+        if (work := self._works.get(threading.get_ident())) is not None:
+            work.values, work.most = [], 0
+
     def may_take(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of
         which may want its largest twice: most pages read a text twice. One that holds something
@@ -382,10 +394,10 @@ class MemoryBudget(Memory):
         """Wait until so many bytes are taken. fits: takes them where they fit; fits(True) beside
         what the cache may hold, which one at a time may do: whoever is the first of those that all
         wait, or has waited long, or is no run and no step. Raises NoRoom where they do not fit even
-        so: at once where all wait, and after `seconds` in all."""
+        so: at once where all wait, and after `seconds` of a work's waiting in all."""
         if (work := self._works.get(threading.get_ident())) is None:
             return super().wait_for(size, fits)
-        since = time.monotonic()
+        since, is_clean = time.monotonic(), False
         work.number = next(self._numbers) if work.number is None else work.number
         work.asks = True
         try:
@@ -397,13 +409,17 @@ class MemoryBudget(Memory):
                         if fits(True):
                             work.beyond = True
                             return
-                        if is_first:
+                        if is_first and is_clean:
                             raise self._refusal(work)
-                    if waited > self._seconds():
+                        if is_first:  # what nobody holds any more may lie there yet
+                            gc.collect()
+                            is_clean = True
+                            continue
+                    if work.waited + waited > self._seconds():
                         raise self._refusal(work)
                     self._wait()
         finally:
-            work.asks = False
+            work.asks, work.waited = False, work.waited + time.monotonic() - since
 
     def _may_go_beyond(self, work: Work) -> bool:
         """True where no other work is beyond, but one that waits for what others make."""

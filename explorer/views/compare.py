@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -127,8 +129,7 @@ FIELD, MENU = 360, 240  # pixels
 
 
 def other_run(run: Run, bar: DeltaGenerator, kind: str, other_swap: bool) -> None:
-    """What B is chosen by, and all that stands in its menu. Raises ValueError where there is
-    nothing to compare with."""
+    """What B is chosen by, and all that stands in its menu."""
     if visit.wanted_model or (run.model, run.text) != (visit.model, visit.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     with bar:
@@ -153,12 +154,13 @@ def other_run(run: Run, bar: DeltaGenerator, kind: str, other_swap: bool) -> Non
             on_click=_swap,
             help=WORDS("swap"),
         )
-    if kind == EDIT:
-        _edits(run, field, menu)
-    elif kind == SENTENCE:
-        _second_text(run.text, field)
-    else:
-        _second_model(run.model, field)
+    with suppress(ValueError):  # the screen says why there is nothing to compare with
+        if kind == EDIT:
+            _edits(run, field, menu)
+        elif kind == SENTENCE:
+            _second_text(run.text, field)
+        else:
+            _second_model(run.model, field)
 
 
 def other_letter() -> str:
