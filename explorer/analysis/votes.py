@@ -70,8 +70,8 @@ def votes(
     """The votes on the pronouns of a text, the clearest first; none where fewer than two heads find
     nouns in test sentences.
 
-    weights: of each head that votes, between words (row, column). nouns: mask of those that the pronouns may
-    stand for (row, column), `coreference.candidates`. labels: of the columns."""
+    weights: of each head that votes, between words (row, column). nouns: mask of those that the
+    pronouns may stand for (row, column), `coreference.candidates`. labels: of the columns."""
     best, found = voters(tested), []
     if not best:
         return []
