@@ -18,6 +18,11 @@ marked, the [noun] that they stand for and (others) that they might: in how many
 some head gives a marked noun at least 0.3 beyond chance the headline is about a pronoun. Chance is
 the mean of what the other words of the text give that noun in the same head.
 
+`--votes`: over the same sentences, and over the sixty of `pronoun_votes.txt`, of which nothing was
+looked at when the rule of the vote was made: in how many the heads that find nouns name one by
+their vote on a pronoun, in how many of these the right one, and that by how many heads said it;
+what it counts over the first list it writes (with `--models` nothing).
+
 `--pronouns`: which heads attend from a pronoun to its noun; it writes what the names of the models
 that come with Headlight read; with `--models` it prints and writes nothing.
 
@@ -38,6 +43,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +55,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from explorer.analysis import coreference, findings, head_naming, word_classes, words
+from explorer.analysis import coreference, findings, head_naming, votes, word_classes, words
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding
 from explorer.text import findings as findings_text
 from explorer.text.model_descriptions import unread_language
@@ -66,6 +73,7 @@ READ = (  # those that read sentences
     "translator",
     *(name for name in (registry.SMOLLM2,) if name in registry.names()),
 )
+VOTED = ("encoder", "minilm", *READ[4:])  # those with heads that find nouns
 RECORDINGS = 200
 EACH = 10  # recordings of one draw of weights
 SENTENCES = Path(__file__).with_name("sentences.txt")
@@ -88,6 +96,7 @@ REPEATED = tuple(
 NO_NAME = {"diffuse", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
 PRONOUNS = Path(__file__).with_name("pronouns.txt")
 PRONOUN_HEADLINES = Path(__file__).with_name("pronoun_headlines.txt")
+PRONOUN_VOTES = Path(__file__).with_name("pronoun_votes.txt")
 PAIRS = (*findings.PAIRS, findings.ALIGNED, findings.CROSSED, findings.DOUBLE)
 HALF = 0.5
 BEYOND_CHANCE = 0.3  # a weight on a noun that is told of
@@ -326,10 +335,10 @@ class PronounSentence(NamedTuple):
     nouns: frozenset[str]
 
 
-def pronoun_sentences() -> list[PronounSentence]:
-    """The sentences of PRONOUN_HEADLINES."""
+def pronoun_sentences(file: Path = PRONOUN_HEADLINES) -> list[PronounSentence]:
+    """The sentences of a file."""
     sentences = []
-    for line in PRONOUN_HEADLINES.read_text("utf-8").splitlines():
+    for line in file.read_text("utf-8").splitlines():
         pronouns, noun, others = (
             frozenset(re.findall(mark, line)) for mark in (r"\{(.+?)\}", r"\[(.+?)\]", r"\((.+?)\)")
         )
@@ -399,6 +408,63 @@ def print_pronoun_headlines(names: Sequence[str], sentences: Sequence[PronounSen
         )
         for text in counts.missed:
             print(f"    {text}")
+
+
+class VoteCounts(NamedTuple):
+    """Votes on `n` sentences with a pronoun, the clearest of each: by the number of heads that said
+    the same, how many name the right noun, of how many."""
+
+    n: int
+    by_votes: Mapping[int, votes.Test]
+
+    @property
+    def named(self) -> int:
+        """Sentences in which a noun is named."""
+        return sum(each.n for each in self.by_votes.values())
+
+    @property
+    def right(self) -> int:
+        """Those in which it is the right one."""
+        return sum(each.right for each in self.by_votes.values())
+
+
+def count_votes(model: own_model.OwnModel, sentences: Sequence[PronounSentence]) -> VoteCounts:
+    """Count what the tested heads of a model name in sentences with a pronoun."""
+    counts: dict[int, list[bool]] = {}
+    for sentence in sentences:
+        recording = model.record(sentence.text)
+        attention = recording.attention[0]
+        first = next(iter(RecordingFacts(recording).votes(attention.name)), None)
+        if first is None or first.noun is None:
+            continue
+        labels = words.words(recording.stream(attention.key), recording.text).labels
+        is_right = labels[first.row] in sentence.pronouns and labels[first.noun] in sentence.noun
+        counts.setdefault(first.n_votes, []).append(is_right)
+    by_votes = {n: votes.Test(sum(right), len(right)) for n, right in sorted(counts.items())}
+    return VoteCounts(len(sentences), by_votes)
+
+
+def print_votes(names: Sequence[str], write: bool) -> None:
+    """Print what the tested heads name, over both lists; what is counted of the first is kept where
+    `write`."""
+    made = {}
+    for name in names:
+        model = registry.load(name)
+        for file in (PRONOUN_HEADLINES, PRONOUN_VOTES):
+            of = count_votes(model, pronoun_sentences(file))
+            each = ", ".join(
+                f"{test.right} of {test.n} by {n} votes" for n, test in of.by_votes.items()
+            )
+            print(
+                f"{name:<10} {file.stem:<18} in {of.named} of {of.n} sentences a noun is named, "
+                f"in {of.right} ({of.right / max(1, of.named):.0%}) the right one ({each})",
+                flush=True,
+            )
+            if file == PRONOUN_HEADLINES and of.by_votes:
+                made[model.card.fingerprint] = of.by_votes
+    if write:
+        lines = (f' "{fingerprint}": {json.dumps(each)}' for fingerprint, each in made.items())
+        votes.TESTS_FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:
@@ -519,6 +585,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--pronoun-headlines", type=int, nargs="?", const=1, help="of every Nth sentence"
     )
+    parser.add_argument("--votes", action="store_true", help="of the tested heads on a pronoun")
     parser.add_argument("--gates", action="store_true", help="of the encoder's taught heads")
     parser.add_argument("--data", type=Path, help="folder of the corpora, for --gates")
     parser.add_argument("--beside", type=Path, help="a run's folder, for --gates")
@@ -531,6 +598,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     some = tuple(one for one in options.models.split(",") if one)
     if options.pronouns:
         return pronouns(some or READ, write=not some)
+    if options.votes:
+        return print_votes(some or VOTED, write=not some)
     if options.headlines:
         texts = HEADLINES.read_text("utf-8").splitlines()
         n = len(texts) if options.headlines < 0 else options.headlines

@@ -25,7 +25,9 @@ from explorer.analysis.findings import (
     is_trained,
     select_findings,
     strongest_link,
+    word_level_attention,
 )
+from explorer.analysis.votes import Vote, voters, votes
 from explorer.text import model_descriptions
 from models.caching import is_kept, kept, loaded
 from models.cancellation import TimeLimit
@@ -94,6 +96,26 @@ class RecordingFacts:
     @kept
     def _named_heads(self, attention: str, is_measured: bool) -> tuple[head_naming.Head, ...]:
         return head_naming.describe(self.recording, self.attention(attention))
+
+    @kept
+    def votes(self, attention: str) -> tuple[Vote, ...]:
+        """What the heads that find nouns in test sentences say of each pronoun, the clearest
+        first."""
+        of = self.attention(attention)
+        tested = coreference.measured_heads(self.recording, of)
+        sides = groups(self.recording, of, axes(self.recording, of))
+        heads = {at: word_level_attention(of, *sides, at) for at in voters(tested)}
+        if not heads or not self.is_learned():
+            return ()
+        first = next(iter(heads.values()))
+        weights = {at: head.weights[0, 0] for at, head in heads.items()}
+        return tuple(votes(weights, first.stands_for, first.keys.labels, tested))
+
+    def vote_on(self, attention: str, token: int) -> Vote | None:
+        """What the heads say of a token of the rows; None where there is no vote on it."""
+        of = self.attention(attention)
+        row = groups(self.recording, of, axes(self.recording, of))[0].of[token]
+        return next((each for each in self.votes(attention) if each.row == row), None)
 
     @kept
     def is_learned(self) -> bool:

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import coreference, head_naming
+from explorer.analysis import coreference, head_naming, votes
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import (
     ALIGNED,
@@ -221,14 +221,19 @@ class HeadOnShow:
 
     @property
     def tested(self) -> str:
-        """Note on whether the head of a pronoun and a noun finds nouns in test sentences; "" for
-        any other finding, and where the model's heads were not tested."""
+        """Note on whether the head of a pronoun and a noun finds nouns in test sentences, and on
+        what the heads say that do; "" for any other finding, and where the model's heads were not
+        tested."""
         one, on = self.one, self.selection
         if one is None or not one.stands_for or not coreference.is_tested(on.recording):
             return ""
         card = model_card.facts(on.recording.model.name)
         taught = model_descriptions.taught_head(card, (on.layer, on.head))
-        return " ".join(filter(None, (attention_text.tested(self.view.head), taught)))
+        vote, said = on.facts.vote_on(one.attention, one.query), ""
+        if vote is not None:
+            test = votes.tested(on.recording.model.fingerprint, vote.n_votes)
+            said = attention_text.vote(vote, test)
+        return " ".join(filter(None, (attention_text.tested(self.view.head), said, taught)))
 
     @property
     def place(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from explorer.analysis import head_naming
+from explorer.analysis import head_naming, votes
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import Finding, Link
 from explorer.analysis.formatting import hundredths, word_in_sentence
@@ -46,6 +46,21 @@ def tested(head: head_naming.Head) -> str:
     test sentences."""
     sentences = templates.sentences("heads", "head")
     return sentences("tested", **head.tested._asdict()) if head.tested else sentences("untested")
+
+
+def vote(of: votes.Vote, test: votes.Test | None) -> str:
+    """What the tested heads say of a pronoun. test: how often so many of them are right."""
+    words = templates.sentences("heads", "head")
+    says = [marked(each.word) for each in of.ballots]
+    if of.noun is None:
+        return words("vote_divided", each=", ".join(says))
+    noun = next(marked(each.word) for each in of.ballots if each.key == of.noun)
+    right = words("right", **test._asdict()) if test else ""
+    if of.n_votes == len(says):
+        return words("vote_all", n=len(says), noun=noun, right=right)
+    (other,) = (word for word, each in zip(says, of.ballots) if each.key != of.noun)
+    slots = {"n": len(says), "votes": of.n_votes, "noun": noun, "other": other}
+    return words("vote_most", **slots, right=right)
 
 
 def summary(

@@ -1,0 +1,118 @@
+"""What a pronoun stands for by a vote of the heads that find nouns in test sentences.
+
+The loudest head of a text is not the one that is right most often. So the heads that were tested
+vote (`coreference`): the best-tested ones, each for the noun that the pronoun gives most of its row
+in it. The noun that is named has the largest sum of weights in the two best of them; where fewer
+than two name it, or both of the others name another one, none is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from explorer.analysis.coreference import CoreferenceHeads
+
+TESTS_FILE = Path(__file__).with_name("votes.json")
+VOTERS = 3  # heads that vote, of those that were tested
+SUMMED = 2  # the best-tested of them, whose weights are added
+
+
+class Ballot(NamedTuple):
+    """What one head says: the word that the pronoun gives most, as its place among the words and
+    its label, with that weight; and in how many of n test sentences the head finds the noun."""
+
+    layer: int
+    head: int
+    key: int
+    word: str
+    weight: float
+    n_matches: int
+    n: int
+
+
+class Vote(NamedTuple):
+    """The vote on a pronoun: its place among the words, what each head says, the best-tested one
+    first, and the place of the noun that is named, None where they are divided."""
+
+    row: int
+    ballots: tuple[Ballot, ...]
+    noun: int | None
+
+    @property
+    def n_votes(self) -> int:
+        """The number of heads that say the noun that is named, 0 where none is."""
+        return sum(each.key == self.noun for each in self.ballots)
+
+    @property
+    def strength(self) -> tuple[int, float]:
+        """How clear it is beside other votes: the number of votes, and the weights of these."""
+        return self.n_votes, sum(each.weight for each in self.ballots if each.key == self.noun)
+
+
+def voters(tested: CoreferenceHeads) -> list[tuple[int, int]]:
+    """The heads (layer, head) that vote, the best-tested one first; none where fewer than two find
+    nouns."""
+    best = sorted(tested, key=lambda at: -tested[at].n_matches)[:VOTERS]
+    return best if len(best) >= SUMMED else []
+
+
+def votes(
+    weights: Mapping[tuple[int, int], np.ndarray],
+    nouns: np.ndarray,
+    labels: Sequence[str],
+    tested: CoreferenceHeads,
+) -> list[Vote]:
+    """The votes on the pronouns of a text, the clearest first; none where fewer than two heads find
+    nouns in test sentences.
+
+    weights: of each head that votes, between words (row, column). nouns: mask of those that the
+    pronouns may stand for (row, column), `coreference.candidates`. labels: of the columns."""
+    best, found = voters(tested), []
+    if not best:
+        return []
+    for row in np.flatnonzero(nouns.any(axis=1)).tolist():
+        given = [np.where(nouns[row], weights[at][row], -1) for at in best]
+        ballots = tuple(
+            Ballot(*at, key, labels[key], float(of[key]), tested[at].n_matches, tested[at].n)
+            for at, of in zip(best, given)
+            for key in [int(of.argmax())]
+        )
+        found.append(Vote(row, ballots, _elected(np.sum(given[:SUMMED], axis=0), ballots)))
+    return sorted(found, key=lambda each: each.strength, reverse=True)
+
+
+def _elected(summed: np.ndarray, ballots: tuple[Ballot, ...]) -> int | None:
+    """The noun of the largest sum; None where fewer than two heads say it, or as many another."""
+    noun = int(summed.argmax())
+    others = [each.key for each in ballots if each.key != noun]
+    n_noun = len(ballots) - len(others)
+    most = max(map(others.count, others), default=0)
+    return noun if n_noun >= SUMMED and n_noun > most else None
+
+
+class Test(NamedTuple):
+    """In how many of n sentences, none of which heads were chosen by, so many heads that said the
+    same named the right noun."""
+
+    right: int
+    n: int
+
+
+@cache
+def _tests() -> Mapping[str, Mapping[int, Test]]:
+    stored = json.loads(TESTS_FILE.read_text("utf-8"))
+    return {
+        fingerprint: {int(votes): Test(*counts) for votes, counts in by_votes.items()}
+        for fingerprint, by_votes in stored.items()
+    }
+
+
+def tested(fingerprint: str, n_votes: int) -> Test | None:
+    """How often so many votes of a model are right; None where that was not measured. `python -m
+    benchmarks.names --votes` measures it."""
+    return _tests().get(fingerprint, {}).get(n_votes)
