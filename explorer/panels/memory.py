@@ -92,7 +92,7 @@ BOUNDS: Mapping[str, Bound] = {
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
     "positions.order": STATES,
-    "positions.overlap": Bound(cells=32),
+    "positions.overlap": Bound(weights=3),  # of which the embeddings may be nearly all
     "residual.heads": STATES,
     "residual.updates": STATES,
     "soft_lookup.scale": Bound(layers=18, fixed=80 * MIB),
