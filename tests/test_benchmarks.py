@@ -172,4 +172,7 @@ def test_memory() -> None:
         sizes, _, answers = row.partition("; answers: ")
         before, most, allowed = map(int, re.findall(r" (\d{3,})", sizes.replace(",", "")))
         assert sizes.startswith(f"2 {way} of ") and 0 < before <= most <= allowed == 3072
-        assert answers == {"panels": "200, 200", "pages": "page, page"}[way]
+        assert (
+            answers
+            == {"panels": "compare.nearest 200, logit_lens.lens 200", "pages": "page, page"}[way]
+        )

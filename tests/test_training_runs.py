@@ -118,7 +118,8 @@ def test_the_checkpoints_tab_shows_a_run(by: str, run: Path) -> None:
     assert app.session_state.model == (name if by == "step" else f"{name}@500")
     panel = next(each for each in panels_on(app) if each["panel"] == "training.checkpoints")
     assert "3 checkpoints" in " ".join(panel["caption"]) and "500" in " ".join(panel["caption"])
-    assert app.session_state.train_step == "500"
+    (steps,) = (each for each in panel["figures"] if each["kind"] == "steps")
+    assert steps["frames"][steps["current"]]["key"] == "500"
 
 
 def test_a_server_that_lists_one_checkpoint_shows_no_other(

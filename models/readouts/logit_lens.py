@@ -450,7 +450,7 @@ def _fill_rows_of_lens(
             final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
             p = (final - final_total.float()[:, None]).exp_()
             change, is_above = torch.empty_like(final), torch.empty_like(final, dtype=torch.bool)
-            found.final_id[rows] = final_id
+            found.final_id[rows] = final_id.numpy()
         for at, logits in zip(places, scores.split(n_tokens)):
             # Large and in float32; what is summed over the vocabulary is summed in float64.
             total = logits.logsumexp(-1).double()
@@ -458,11 +458,11 @@ def _fill_rows_of_lens(
             torch.gt(logits, final_logits, out=is_above)
             torch.sub(final, logits, out=change).mul_(p)
             kl = change.sum(-1, dtype=torch.float64) - (final_total - total)
-            found.top_ids[at, rows] = best.indices
-            found.top_logprobs[at, rows] = best.values.double() - total[:, None]
-            found.rank[at, rows] = is_above.sum(-1)
-            found.logprob[at, rows] = final_logits[:, 0].double() - total
-            found.kl[at, rows] = kl.clamp_(min=0)
+            found.top_ids[at, rows] = best.indices.numpy()
+            found.top_logprobs[at, rows] = (best.values.double() - total[:, None]).numpy()
+            found.rank[at, rows] = is_above.sum(-1).numpy()
+            found.logprob[at, rows] = (final_logits[:, 0].double() - total).numpy()
+            found.kl[at, rows] = kl.clamp_(min=0).numpy()
 
 
 def _final_vectors(
