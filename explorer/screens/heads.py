@@ -229,11 +229,21 @@ class HeadOnShow:
             return ""
         card = model_card.facts(on.recording.model.name)
         taught = model_descriptions.taught_head(card, (on.layer, on.head))
-        vote, said = on.facts.vote_on(one.attention, one.query), ""
-        if vote is not None:
-            test = votes.tested(on.recording.model.fingerprint, vote.n_votes)
-            said = attention_text.vote(vote, test)
-        return " ".join(filter(None, (attention_text.tested(self.view.head), said, taught)))
+        vote = on.facts.vote_on(one.attention, one.query)
+        n_votes = 0 if vote is None else vote.n_votes
+        right = attention_text.vote_tests(votes.tested(on.recording.model.fingerprint, n_votes))
+        head = attention_text.tested(self.view.head)
+        return " ".join(filter(None, (head, taught, self.vote, right)))
+
+    @property
+    def vote(self) -> str:
+        """What the heads say of a pronoun that find nouns in test sentences; "" for any other
+        finding, and where fewer than two do."""
+        one = self.one
+        if one is None or not one.stands_for:
+            return ""
+        vote = self.selection.facts.vote_on(one.attention, one.query)
+        return "" if vote is None else attention_text.vote(vote)
 
     @property
     def place(self) -> str:

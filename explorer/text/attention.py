@@ -48,19 +48,22 @@ def tested(head: head_naming.Head) -> str:
     return sentences("tested", **head.tested._asdict()) if head.tested else sentences("untested")
 
 
-def vote(of: votes.Vote, test: votes.Test | None) -> str:
-    """What the tested heads say of a pronoun. test: how often so many of them are right."""
+def vote(of: votes.Vote) -> str:
+    """What the tested heads say of a pronoun."""
     words = templates.sentences("heads", "head")
     says = [marked(each.word) for each in of.ballots]
     if of.noun is None:
         return words("vote_divided", each=", ".join(says))
     noun = next(marked(each.word) for each in of.ballots if each.key == of.noun)
-    right = words("right", **test._asdict()) if test else ""
     if of.n_votes == len(says):
-        return words("vote_all", n=len(says), noun=noun, right=right)
+        return words("vote_all", n=len(says), noun=noun)
     (other,) = (word for word, each in zip(says, of.ballots) if each.key != of.noun)
-    slots = {"n": len(says), "votes": of.n_votes, "noun": noun, "other": other}
-    return words("vote_most", **slots, right=right)
+    return words("vote_most", n=len(says), votes=of.n_votes, noun=noun, other=other)
+
+
+def vote_tests(test: votes.Test | None) -> str:
+    """How often so many heads that say the same are right; "" where that was not measured."""
+    return templates.sentences("heads", "head")("right", **test._asdict()) if test else ""
 
 
 def summary(

@@ -125,9 +125,9 @@ def headline(one: HeadOnShow) -> None:
                     one.place + one.between_tokens + one.since(visit.changed_word),
                     width="content",
                 )
-                if one.tested:
+                if tested := one.vote or one.tested:
                     with st.container(key="tested", width="content"):  # a phone has no room for it
-                        st.markdown(one.tested, width="content")
+                        st.markdown(tested, width="content")
         if one.one and (test := findings.question(one.one)):
             offer_test(test, one.one, one)
         if one.selection.run.text == DEFAULT_TEXT and not visit.toured:
