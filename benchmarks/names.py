@@ -56,7 +56,6 @@ import numpy as np
 import torch
 
 from explorer.analysis import coreference, findings, head_naming, votes, word_classes, words
-from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding
 from explorer.text import findings as findings_text
 from explorer.text.model_descriptions import unread_language
@@ -222,6 +221,8 @@ def headline(ranked: Sequence[Finding]) -> Finding | None:
 def broken(recording: Recording, ranked: Sequence[Finding]) -> str:
     """Describe the rule that the headline breaks, "" where it breaks none."""
     one = headline(ranked)
+    if one is not None and one.ballots:
+        return broken_vote(recording, one)
     if one is None or one.stands_for:
         return broken_mean(recording, one) if one else ""
     if any(each.stands_for for each in ranked):
@@ -241,6 +242,27 @@ def broken(recording: Recording, ranked: Sequence[Finding]) -> str:
     if fills(recording, one) and plain:
         return f"a function word, though there is {' > '.join(plain[0].words)}"
     return ""
+
+
+def broken_vote(recording: Recording, one: Finding) -> str:
+    """Describe how a vote is not what its heads say, "" where it is: each says the noun that the
+    pronoun gives most of its row, and the one that is named has the largest sum of the first two
+    heads and most votes."""
+    attention = next(each for each in recording.attention if each.name == one.attention)
+    grouped = findings.attention_between_words(recording, attention, "", one.at).keys
+    row = int(grouped.of[one.query])
+    nouns = coreference.candidates(grouped.labels, grouped.labels)[row]
+    rows = [
+        np.where(nouns, words.merge_weights(attention.pattern[at], grouped, grouped)[row], -1)
+        for at in one.shown_in
+    ]
+    said = [int(each.argmax()) for each in rows]
+    if said != [each.key for each in one.ballots]:
+        return f"the heads say {[grouped.labels[at] for at in said]}"
+    noun = int(np.sum(rows[:2], axis=0).argmax())
+    is_clear = said.count(noun) > len(said) / 2
+    is_named = is_clear and one.words[1] == grouped.labels[noun] and one.kind != findings.DIVIDED
+    return "" if is_clear == is_named else f"{grouped.labels[noun]} has {said.count(noun)} votes"
 
 
 def broken_mean(recording: Recording, one: Finding) -> str:
@@ -391,7 +413,7 @@ def pronoun_headlines(
         one = headline(ranked_findings(recording))
         if one is not None and one.stands_for and one.words[0] in sentence.pronouns:
             n_pronoun += 1
-            n_noun += one.words[1] in sentence.noun
+            n_noun += one.kind != findings.DIVIDED and one.words[1] in sentence.noun
         else:
             missed.append(sentence.text)
     return PronounHeadlines(n, n_pronoun, n_noun, tuple(missed))
@@ -411,8 +433,8 @@ def print_pronoun_headlines(names: Sequence[str], sentences: Sequence[PronounSen
 
 
 class VoteCounts(NamedTuple):
-    """Votes on `n` sentences with a pronoun, the clearest of each: by the number of heads that said
-    the same, how many name the right noun, of how many."""
+    """Headlines of `n` sentences with a pronoun: by the number of heads that said the same, how
+    many name the right noun, of how many."""
 
     n: int
     by_votes: Mapping[int, votes.Test]
@@ -429,17 +451,13 @@ class VoteCounts(NamedTuple):
 
 
 def count_votes(model: own_model.OwnModel, sentences: Sequence[PronounSentence]) -> VoteCounts:
-    """Count what the tested heads of a model name in sentences with a pronoun."""
+    """Count the headlines in which the tested heads of a model name a noun."""
     counts: dict[int, list[bool]] = {}
     for sentence in sentences:
-        recording = model.record(sentence.text)
-        attention = recording.attention[0]
-        first = next(iter(RecordingFacts(recording).votes(attention.name)), None)
-        if first is None or first.noun is None:
-            continue
-        labels = words.words(recording.stream(attention.key), recording.text).labels
-        is_right = labels[first.row] in sentence.pronouns and labels[first.noun] in sentence.noun
-        counts.setdefault(first.n_votes, []).append(is_right)
+        one = headline(ranked_findings(model.record(sentence.text)))
+        if one is not None and one.n_votes:
+            is_right = one.words[0] in sentence.pronouns and one.words[1] in sentence.noun
+            counts.setdefault(one.n_votes, []).append(is_right)
     by_votes = {n: votes.Test(sum(right), len(right)) for n, right in sorted(counts.items())}
     return VoteCounts(len(sentences), by_votes)
 

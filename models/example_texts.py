@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 
 EXAMPLES = {
+    "Cold soup": "The waiter brought the soup but it was cold.",
     "It was too tired": "The animal didn't cross the street because it was too tired.",
     "Pizza": "I love to eat pizza.",
     "Apple devices": "Explain me about the new apple devices.",
@@ -21,11 +22,13 @@ EXAMPLES = {
     "Red car": "The red car is in front of the white house.",
     "Repeated sentence": " ".join(2 * ["The red fox saw a small bird near the river."]),
 }
-DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
+OPENING_TEXT = EXAMPLES["Cold soup"]  # what the app opens on
+DEFAULT_TEXT = EXAMPLES["It was too tired"]  # of an address that chooses something and no text
 # For a model that goes on.
 CONTINUED_TEXT = "Paris is the capital of France. Rome is the capital of"
 # A text that differs in few words from an example, to compare with it, and to patch into it.
 MATES = {
+    OPENING_TEXT: "The waiter brought the soup but he was late.",
     DEFAULT_TEXT: "The animal didn't cross the street because it was too wide.",
     "I love to eat pizza": "I love to drive cars",
     "She ate the apple with some fruit juice.": "She sold the apple with some other device.",
@@ -35,6 +38,7 @@ MATES = {
     "The red car is in front of the white house.": "The old man is in front of the small church.",
 }
 DONORS = {
+    OPENING_TEXT: "The waiter brought the soup but he was late.",
     DEFAULT_TEXT: "The animal didn't cross the street because they were too tired.",
     "I love to eat pizza": "I love to read pizza",
     "I love to eat pizza.": "I love to read pizza.",

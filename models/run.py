@@ -13,7 +13,7 @@ from models import caching, host, registry
 from models.caching import CachedModel, loaded
 from models.cancellation import NoRoom
 from models.edits import Edit
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import OPENING_TEXT
 from models.model import Model
 from models.model_names import MINE_PREFIX, PERMUTED_SUFFIX
 from models.recording import Recording, digest
@@ -44,7 +44,8 @@ class Run:
     def of(cls, source: Run | Recording | Model, model: Model | None = None) -> Run:
         """The run of a recording in hand, which shows that recording for as long as the caller
         keeps it; what other runs show does not change. A run is itself, a loaded model its run on
-        the default text. model: the recording's, loaded; it is loaded by its name where None.
+        the text that the app opens on. model: the recording's, loaded; it is loaded by its name
+        where None.
 
         Raises TypeError for anything else."""
         if isinstance(source, Run):
@@ -53,7 +54,7 @@ class Run:
             if isinstance(each, Model):
                 host.current.adopt(each)
         if isinstance(source, Model):
-            return cls(source.name, DEFAULT_TEXT)
+            return cls(source.name, OPENING_TEXT)
         if not isinstance(source, Recording):
             raise TypeError(
                 f"a run, a recording or a loaded model, and not a {type(source).__name__}"

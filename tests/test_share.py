@@ -32,7 +32,7 @@ from explorer.server.routes import MIDDLEWARE, ROUTES
 from explorer.text import findings as findings_text
 from explorer.text.markdown_escape import plain
 from models.edits import Edit, HideToken, WithoutNorm, ZeroHead, describe
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
 from models.own_model import OwnModel
 from models.run import Run
 
@@ -120,6 +120,12 @@ def test_a_card_tells_what_the_headline_tells(model: str, text: str) -> None:
         words, first = words_of(told), told.edges[0]
         assert (words[first.source], words[first.target]) == told.says
         assert f"layer {one.layer}, head {one.head}" in told.about
+    elif one.n_votes:
+        assert told.says == one.words[:2] and told.number == f"{one.n_votes} of 3"
+        words = words_of(told)
+        said = [(words[each.source], words[each.target]) for each in told.edges]
+        assert said == [(one.words[0], noun) for noun in one.words[1:]]
+        assert "3 tested heads" in told.about
     else:
         assert told.says == (plain(findings_text.statement(one)),) and not told.number
     assert told.about.startswith(model)
@@ -300,7 +306,8 @@ def test_a_link_that_names_a_word_is_titled_by_it() -> None:
 def test_a_link_leads_to_the_card_of_its_own_text() -> None:
     with TestClient(Starlette(routes=ROUTES, middleware=MIDDLEWARE)) as ask:
         for path, query, model, text in (
-            ("/", "", "encoder", DEFAULT_TEXT),
+            ("/", "", "encoder", OPENING_TEXT),
+            ("/", "view=Both", "encoder", DEFAULT_TEXT),
             ("/", "text=Anna+called+her+sister.&layer=1&head=5&token=3", "encoder", ""),
             ("/", "text=Anna+called+her+sister.&token=her", "encoder", ""),
             ("/architecture", "tab=residual&model=decoder", "decoder", DEFAULT_TEXT),
@@ -341,7 +348,7 @@ def test_share_hands_out_a_card_and_a_loop_that_moves(visitor: Visitor, tmp_path
     page.get_by_role("button", name="Share").click()
     shown = page.locator(".share svg.card")
     shown.wait_for()
-    number = re.search(r"\((\d\.\d\d)\)", headline)[1]
+    number = f"{'3' if 'all three' in headline else '2'} of 3"
     assert number in shown.text_content()
     with page.expect_download() as fetched:
         page.get_by_role("button", name="Picture card as PNG").click()

@@ -64,21 +64,22 @@ def test_one_head_is_no_vote(tested: dict) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (
-            WAITER,
-            "Of 3 tested heads 2 say *soup*, one says *waiter*. So many heads are right in 40 of",
-        ),
-        (NURSE, "All 3 tested heads say *nurse*"),
-        (DOG, "The tested heads are divided: *dog*, *water*, *Anna*."),
+        (WAITER, "*it* is *soup*, say 2 of 3 tested heads; one says *waiter*"),
+        (NURSE, "*she* is *nurse*, say all three tested heads"),
+        (DOG, "The tested heads are divided over *it*"),
     ],
 )
-def test_what_the_tested_heads_say_stands_beside_a_pronouns_link(text: str, says: str) -> None:
+def test_the_headline_is_the_vote_of_the_tested_heads(text: str, says: str) -> None:
     recording = read_once("encoder").record(text)
     facts, attention = RecordingFacts(recording), recording.attention[0]
-    one = next(each for each in facts.findings() if each.stands_for)
-    at = {"layer": str(one.layer), "head": str(one.head), "token": str(one.query)}
-    shown = screen({"tab": "heads", "text": text, **at})
-    assert says in HeadOnShow.of(shown.run, shown.chosen, shown.words()).tested
+    one = facts.findings()[0]
+    for words in ({}, *({"layer": str(at[0]), "head": str(at[1])} for at in one.shown_in)):
+        shown = screen({"tab": "heads", "text": text, "token": str(one.query), **words})
+        on_show = HeadOnShow.of(shown.run, shown.chosen, shown.words())
+        assert on_show.headline == says and not on_show.tested
+        assert all(
+            f"finds the noun in {each.n_matches} of 48" in on_show.evidence for each in one.ballots
+        )
     tokens, tested = recording.streams[0].tokens, coreference.measured_heads(recording, attention)
     vote = facts.vote_on(attention.name, one.query)
     assert vote is not None

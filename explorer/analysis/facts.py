@@ -23,11 +23,11 @@ from explorer.analysis.findings import (
     answer_findings,
     findings,
     is_trained,
+    pronoun_votes,
     select_findings,
     strongest_link,
-    word_level_attention,
 )
-from explorer.analysis.votes import Vote, voters, votes
+from explorer.analysis.votes import Vote
 from explorer.text import model_descriptions
 from models.caching import is_kept, kept, loaded
 from models.cancellation import TimeLimit
@@ -65,7 +65,7 @@ class RecordingFacts:
         if any(each.query != each.key for each in recording.attention):
             continuation = self.next_token_label(recording.attention[-1].query)
         heads = {each.name: self.named_heads(each.name) for each in recording.attention}
-        unread = model_descriptions.unread_language(recording.model.name, recording.text)
+        unread = self.unread_language()
         return findings(recording, continuation, heads, self.is_learned(), unread)
 
     def leading_findings(self) -> tuple[Finding, ...]:
@@ -99,17 +99,17 @@ class RecordingFacts:
 
     @kept
     def votes(self, attention: str) -> tuple[Vote, ...]:
-        """What the heads that find nouns in test sentences say of each pronoun, the clearest
-        first."""
-        of = self.attention(attention)
-        tested = coreference.measured_heads(self.recording, of)
-        sides = groups(self.recording, of, axes(self.recording, of))
-        heads = {at: word_level_attention(of, *sides, at) for at in voters(tested)}
-        if not heads or not self.is_learned():
+        """What the heads that find nouns in test sentences say of each pronoun, the clearest first;
+        none of a text in a language that the model has not read."""
+        if not self.is_learned() or self.unread_language():
             return ()
-        first = next(iter(heads.values()))
-        weights = {at: head.weights[0, 0] for at, head in heads.items()}
-        return tuple(votes(weights, first.stands_for, first.keys.labels, tested))
+        return pronoun_votes(self.recording, self.attention(attention))
+
+    @kept
+    def unread_language(self) -> str:
+        """What the model has read, where the text is in another language; else ""."""
+        recording = self.recording
+        return model_descriptions.unread_language(recording.model.name, recording.text)
 
     def vote_on(self, attention: str, token: int) -> Vote | None:
         """What the heads say of a token of the rows; None where there is no vote on it."""

@@ -13,9 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import coreference, head_naming, logit_lens, residual, word_classes, words
+from explorer.analysis import (
+    coreference,
+    head_naming,
+    logit_lens,
+    residual,
+    votes,
+    word_classes,
+    words,
+)
 from explorer.analysis.attention import axes, groups
 from explorer.analysis.head_naming import MIN_LIFT
+from explorer.analysis.votes import Ballot, Test, Vote
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
 from models import chat, token_relations
@@ -34,6 +43,8 @@ INDUCTION = "induction"
 CROSSED, ALIGNED, DOUBLE = "crossed", "aligned", "said by two"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
 REGULARITY, SHORT, CHAT, FOREIGN = "regularity", "short", "chat", "foreign"
+ALL_SAY, MOST_SAY, DIVIDED = "said by all heads", "said by most heads", "heads divided"
+VOTES = (ALL_SAY, MOST_SAY, DIVIDED)  # of the tested heads on what a pronoun stands for
 PAIRS = (LINK, NEAR_LINK, ABOVE_MEAN)  # one word that attends to another in one text
 LINKS = (*PAIRS, INDUCTION, CROSSED, ALIGNED, DOUBLE)
 
@@ -56,7 +67,10 @@ class Finding:
     test the finding. page and address: a tab and the choices of the address bar as (name,
     value). other: of a link the word that gets most of the row after the key, and its weight,
     where that is at least CONTEST of the link's; ("", 0) where none does. stands_for: true for a
-    link from a pronoun to a noun that it may stand for.
+    link from a pronoun to a noun that it may stand for, and for a vote on one. ballots: of a vote
+    what each head says, and tested: how often so many heads are right, None where that was not
+    measured. A vote is seen in the best-tested head that says the noun, and of one that is divided
+    in the best-tested head.
     """
 
     kind: str
@@ -79,11 +93,26 @@ class Finding:
     address: tuple[tuple[str, str], ...] = ()
     other: tuple[str, float] = ("", 0.0)
     stands_for: bool = False
+    ballots: tuple[Ballot, ...] = ()
+    tested: Test | None = None
 
     @property
     def at(self) -> tuple[int, int]:
         """(layer, head)."""
         return self.layer, self.head
+
+    @property
+    def shown_in(self) -> tuple[tuple[int, int], ...]:
+        """The heads (layer, head) whose picture shows it, the clearest first."""
+        if self.ballots:
+            return tuple((each.layer, each.head) for each in self.ballots)
+        return ((self.example_head[0], self.example_head[1]) if self.example_head else self.at,)
+
+    @property
+    def n_votes(self) -> int:
+        """The number of heads that say the noun of a vote, 0 where they are divided."""
+        noun = {(each.layer, each.head): each.key for each in self.ballots}.get(self.at)
+        return 0 if self.kind == DIVIDED else sum(each.key == noun for each in self.ballots)
 
     @property
     def above_mean(self) -> bool:
@@ -1128,6 +1157,54 @@ def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Fi
     ]
 
 
+# What a pronoun stands for, by the vote of the heads that find nouns in test sentences.
+
+VOTE_SCORES = {ALL_SAY: 70.0, MOST_SAY: 65.0, DIVIDED: 60.0}  # before every link
+
+
+def pronoun_votes(recording: Recording, attention: Attention) -> tuple[Vote, ...]:
+    """The votes of an attention's tested heads on the pronouns of a text, the clearest first; none
+    where fewer than two heads find nouns in test sentences."""
+    tested = coreference.measured_heads(recording, attention)
+    sides = groups(recording, attention, axes(recording, attention))
+    heads = {at: word_level_attention(attention, *sides, at) for at in votes.voters(tested)}
+    if not heads:
+        return ()
+    first = next(iter(heads.values()))
+    weights = {at: head.weights[0, 0] for at, head in heads.items()}
+    return tuple(votes.votes(weights, first.stands_for, first.keys.labels, tested))
+
+
+def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Finding:
+    """A vote as a finding. value: the weight in the head it is seen in; chance: what uniform
+    attention would give."""
+    rows, keys = groups(recording, attention, axes(recording, attention))
+    is_divided = vote.noun is None
+    seen = next(each for each in vote.ballots if is_divided or each.key == vote.noun)
+    kind = DIVIDED if is_divided else ALL_SAY if vote.n_votes == len(vote.ballots) else MOST_SAY
+    said = dict.fromkeys((seen.word, *(each.word for each in vote.ballots)))
+    between = word_level_attention(attention, rows, keys, (seen.layer, seen.head))
+    query, key = between.tokens(seen.layer, seen.head, vote.row, seen.key)
+    uniform = words.uniform_weights(attention.allowed[seen.layer], rows, keys)
+    n_votes, sum_of_weights = vote.strength
+    return Finding(
+        kind,
+        seen.weight,
+        float(uniform[vote.row, seen.key]),
+        VOTE_SCORES[kind] + sum_of_weights / max(1, n_votes),
+        attention.name,
+        seen.layer,
+        seen.head,
+        attention.pattern.shape[0] * attention.pattern.shape[1],
+        query,
+        (key,),
+        (rows.labels[vote.row], *said),
+        stands_for=True,
+        ballots=vote.ballots,
+        tested=votes.tested(recording.model.fingerprint, vote.n_votes),
+    )
+
+
 MOST_LINKS = 12
 # Names of heads with a habit of place: what else they show stands behind other links of its order.
 # Heads whose near links are told where they have no far one.
@@ -1163,6 +1240,10 @@ def findings(
             candidates.append(too_short(named_heads, recording))
         result += [one for one in candidates if one is not None]
         if trained and not language:
+            result += [
+                vote_finding(recording, attention, vote)
+                for vote in pronoun_votes(recording, attention)
+            ]
             result += chat_findings(recording, attention)
             links = _links(attention_between_words(recording, attention, after), named_heads)
             is_second_text = attention.query != recording.streams[0].name
@@ -1183,17 +1264,20 @@ MAX_LISTED = 5  # findings that a page lists
 
 def select_findings(ranked: Sequence[Finding]) -> tuple[Finding, ...]:
     """The strongest finding and others beside it: no two of the same head, no two with the same
-    word and kind, at most two far links in a row of MAX_LISTED, so that each leads elsewhere."""
+    word and kind, at most two far links in a row of MAX_LISTED, so that each leads elsewhere; and
+    where heads vote on a pronoun no link of a head alone to what it may stand for."""
     chosen: list[Finding] = []
     for finding in ranked:
         if len(chosen) == MAX_LISTED:
             break
         heads = {(other.attention, other.at) for other in chosen if other.head >= 0}
         topics = {(other.kind, other.words[:1]) for other in chosen}
+        voted = {(other.attention, other.query) for other in chosen if other.ballots}
         n_alike = sum(other.kind == finding.kind for other in chosen)
         if (
             (finding.head >= 0 and (finding.attention, finding.at) in heads)
             or (finding.kind, finding.words[:1]) in topics
+            or (finding.stands_for and (finding.attention, finding.query) in voted)
             or n_alike >= (2 if finding.kind in (*LINKS, CHAT) else 1)
         ):
             continue

@@ -38,12 +38,14 @@ const STATE = "data-test-connection-state"; // Streamlit's word for its own conn
 /** What is true in this window. `goal`: the address that was requested and whose page has not begun;
  * `waits`: that page is not requested until its student presses the teacher's picture, or a time is
  * over; `holds`: the page on screen holds what the class went on to; `before`: the address last seen of a page that a class is led to; `subject`: text and model on
- * screen, null where no address can carry them; `texts`: what pages open on, where it is another text.
+ * screen, null where no address can carry them; `defaults` and `texts`: what an address with choices means that
+ * says no text and model, by its page where that is another text; `openings`: the same of a bare address.
  * @type {{ line?: EventSource, sent: string, gone: string, acted: boolean, moving: boolean,
  *   picture?: Promise<any>, timer: any, turn: any, late: any, silent: any, goal: string, waits: boolean, holds: boolean,
  *   by: "replaceState" | "pushState", before: string,
  *   shown: string, resumed: boolean, defaults: Record<string, string>,
- *   texts: Record<string, string>, subject: Record<string, string> | null }} */
+ *   texts: Record<string, string>, openings: Record<string, Record<string, string>>,
+ *   subject: Record<string, string> | null }} */
 const own = {
   sent: "",
   gone: "",
@@ -62,6 +64,7 @@ const own = {
   resumed: false,
   defaults: {},
   texts: {},
+  openings: {},
   subject: {},
 };
 
@@ -192,8 +195,13 @@ function explicit(at) {
   const to = new URL(at.replace(/^\/+/, ""), ROOT);
   const tab = to.searchParams.get("tab");
   const path = `/${to.pathname.slice(ROOT.pathname.length)}`;
-  const text = own.texts[tab ? `${path}?tab=${tab}` : path];
-  for (const [name, value] of Object.entries({ ...own.defaults, ...(text && { text }) }))
+  const page = tab ? `${path}?tab=${tab}` : path;
+  const text = own.texts[page];
+  const isBare = [...to.searchParams.keys()].every((name) => name === "tab");
+  const meant = isBare
+    ? (own.openings[page] ?? own.openings["/"])
+    : { ...own.defaults, ...(text && { text }) };
+  for (const [name, value] of Object.entries(meant))
     if (!to.searchParams.has(name)) to.searchParams.set(name, value);
   to.searchParams.sort();
   return to;
@@ -406,13 +414,13 @@ function moved(page, search) {
 /**
  * From here on this window takes its part, and follows or leads.
  * @param {{ defaults: Record<string, string>, texts: Record<string, string>,
- *   subject: Record<string, string> | null, at: string }} header what an address means that does not
+ *   openings: Record<string, Record<string, string>>, subject: Record<string, string> | null, at: string }} header what an address means that does not
  *   say it, text and model on screen, and the address of the page's run
  * @param {(event: Event) => boolean} outside true for what a reader does to the app itself
  */
-export function takesPart({ defaults, texts, subject, at }, outside) {
+export function takesPart({ defaults, texts, openings, subject, at }, outside) {
   const first = !Object.keys(own.defaults).length;
-  Object.assign(own, { defaults, texts, subject });
+  Object.assign(own, { defaults, texts, openings, subject });
   began(at);
   if (first) {
     if (!here().startsWith(DESK)) own.before = here();

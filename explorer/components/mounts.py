@@ -85,20 +85,23 @@ def presenter() -> None:
 def class_bar(
     defaults: Mapping[str, str],
     texts: Mapping[str, str],
+    openings: Mapping[str, Mapping[str, str]],
     subject: Mapping[str, str] | None,
     at: str,
     pages: Mapping[str, str],
 ) -> None:
     """The part of a window that takes part in a class: a line at its foot, and the question.
 
-    defaults: what an address means that does not say it; texts: what tabs open on by their
-    addresses, where it is another text; subject: text and model on screen, None for a text that no
-    address can carry; at: the address that this run of the page is of; pages: what places are
-    called, by their addresses.
+    defaults: what an address with choices means that does not say it; texts: the text of that by
+    the addresses of tabs, where it is another one; openings: text and model that a bare address
+    means, by those of tabs, where they are others than of "/"; subject: text and model on screen,
+    None for a text that no address can carry; at: the address that this run of the page is of;
+    pages: what places are called, by their addresses.
     """
     header = {
         "defaults": dict(defaults),
         "texts": dict(texts),
+        "openings": {address: dict(meant) for address, meant in openings.items()},
         "subject": None if subject is None else dict(subject),
         "at": at,
         "pages": dict(pages),

@@ -32,7 +32,7 @@ def class_bar() -> None:
         "/" if name == places.FIRST else f"/{name}": place.title
         for name, place in places.PLACES.items()
     }
-    defaults = {"text": DEFAULT_TEXT, "model": DEFAULT_MODEL}
+    meant = {"text": DEFAULT_TEXT, "model": DEFAULT_MODEL}
     subject = {"text": well_formed(visit.text), "model": well_formed(visit.model)}
     fits = url_state.fits_address(visit.text)
     place = places.place_of(visit.page)
@@ -43,7 +43,13 @@ def class_bar() -> None:
         for tab in places.TABS.values()
         if tab.text != DEFAULT_TEXT
     }
-    mounts.class_bar(defaults, texts, subject if fits else None, at, names)
+    first = url_state.opening(places.first_tab(places.FIRST))
+    openings = {
+        places.address(tab, {}): dict(zip(("text", "model"), opened))
+        for tab in places.TABS
+        if (opened := url_state.opening(tab)) != first or places.address(tab, {}) == "/"
+    }
+    mounts.class_bar(meant, texts, openings, subject if fits else None, at, names)
 
 
 # The one line at the top of every page: the sentence, the model, examples that suit it, and the

@@ -10,7 +10,7 @@ from explorer.panels.choice import Parameter, choices_of, parameters
 from explorer.panels.spec import DEFAULT_MODEL, PANELS, Panel
 from explorer.text.templates import sentences
 from models.edits import from_line, to_line
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
@@ -23,7 +23,8 @@ def run_of(words: Mapping[str, str]) -> Run:
     edits a translator's decoder reads what it reads without them, as on every page. Raises
     ValueError for words that are no edits and for a text that the model cannot read."""
     target = words.get("target", "")
-    model, text = words.get("model", DEFAULT_MODEL), words.get("text", DEFAULT_TEXT)
+    model = words.get("model", DEFAULT_MODEL)
+    text = words.get("text", DEFAULT_TEXT if words else OPENING_TEXT)
     run = Run(model, text, target=target if target.strip() else None)
     line = words.get("edits", "")
     return run.under(from_line(line)) if line else run

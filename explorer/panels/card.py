@@ -17,6 +17,7 @@ from explorer.analysis.figures import Edge, PictureCard
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
+    DIVIDED,
     FOREIGN,
     PAIRS,
     SHORT,
@@ -60,13 +61,15 @@ FAINTEST = 0.3  # weight from which on an arc is drawn where no pair is told
 
 @dataclass(frozen=True, eq=False)
 class CardContent:
-    """Content of a card: the query and the key, or one sentence; the weight of the pair; a head on
-    show, None for none; and its tokens, (query, key, weight), the pair first."""
+    """Content of a card: the query and the key, or one sentence; the number beside a pair, its
+    weight or its votes; a head on show, None for none; and its tokens, (query, key, weight), the
+    pair first. vote: what heads say of a pronoun, None for what one head shows."""
 
     says: tuple[str, ...]
-    value: float
+    number: str
     on: Selection | None
     tokens: tuple[tuple[int, int, float], ...]
+    vote: Finding | None = None
 
     @property
     def is_pair(self) -> bool:
@@ -112,14 +115,15 @@ def headline(
         subject = _of_head(run, layer, head, token, attention)
     texts, places, weights = _texts(recording, subject)
     windows = _room_for(
-        texts, [each for pair in places for each in pair] if subject.is_pair else []
+        texts,
+        [each for pair in places for each in pair] if subject.is_pair or subject.vote else [],
     )
     figure = PictureCard(
         says=subject.says,
-        number=hundredths(subject.value) if subject.is_pair else "",
-        about=_named(run, subject.on),
+        number=subject.number,
+        about=_named(run, subject),
         name=WORDS("name"),
-        **_drawn(texts, windows, places, weights),
+        **_drawn(texts, windows, places, [1.0] * len(places) if subject.vote else weights),
     )
     sides = zip(*places) if places else ((), ())
     labels = [label for text in texts for label in text.labels]
@@ -199,18 +203,23 @@ def _changed(run: Run, token: int | None) -> tuple[Prediction, Prediction] | Non
 
 def _sentence_on(subject: CardContent) -> str:
     """The sentence on a card."""
+    if subject.vote is not None:
+        return plain(findings_text.statement(subject.vote, findings_text.quoted)) + "."
     if not subject.is_pair:
         return f"{subject.says[0]}."
     query, key = map(findings_text.quoted, subject.says)
-    return WORDS("pair", query=query, key=key, weight=hundredths(subject.value))
+    return WORDS("pair", query=query, key=key, weight=subject.number)
 
 
-def _named(run: Run, selection: Selection | None) -> str:
-    """The model, its head, and that it was edited."""
-    model = model_names.title(run.model)
-    name = "about_model" if selection is None else "about"
-    at = {} if selection is None else {"layer": selection.layer, "head": selection.head}
-    about = WORDS(name, model=model, **at)
+def _named(run: Run, subject: CardContent) -> str:
+    """The model, its head or how many heads vote, and that it was edited."""
+    model, on = model_names.title(run.model), subject.on
+    if subject.vote is not None:
+        about = WORDS("about_votes", model=model, n=len(subject.vote.ballots))
+    elif on is None:
+        about = WORDS("about_model", model=model)
+    else:
+        about = WORDS("about", model=model, layer=on.layer, head=on.head)
     return WORDS("edited", about=about) if run.edits else about
 
 
@@ -224,14 +233,16 @@ def _of_finding(run: Run) -> CardContent | None:
         return None
     if one.kind in (*PAIRS, ALIGNED):
         return _of_link(_on(run, one), one)
+    if one.ballots:
+        return _of_vote(_on(run, one), one)
     at = one.example_head or one.at
     sentence = plain(
         findings_text.crowd(one) if one.kind == CROWD else findings_text.statement(one)
     )
     if one.kind in (SHORT, FOREIGN) or min(at) < 0 or not one.attention:
-        return CardContent((sentence,), 0.0, None, ())
+        return CardContent((sentence,), "", None, ())
     on = _on(run, one)
-    return CardContent((sentence,), 0.0, on, _strong(on))
+    return CardContent((sentence,), "", on, _strong(on))
 
 
 def _of_head(
@@ -250,7 +261,7 @@ def _of_head(
         one = named[on.layer * on.attention.pattern.shape[1] + on.head]
         strong = _strong(on)
         if one.name not in UNTOLD or not strong:
-            return CardContent((findings_text.named(one),), 0.0, on, strong)
+            return CardContent((findings_text.named(one),), "", on, strong)
         row = max(strong, key=lambda token: token[2])[0]
     here = on.attention.name, (on.layer, on.head), row
     for finding in on.facts.leading_findings():
@@ -261,7 +272,7 @@ def _of_head(
     key = int(weights.argmax())
     query = on.axes.rows[row] if on.axes.produced is None else on.axes.produced[row][0]
     value = float(weights[key])
-    return CardContent((query, on.axes.keys[key]), value, on, ((row, key, value),))
+    return CardContent((query, on.axes.keys[key]), hundredths(value), on, ((row, key, value),))
 
 
 def _on(run: Run, one: Finding) -> Selection:
@@ -270,7 +281,25 @@ def _on(run: Run, one: Finding) -> Selection:
 
 
 def _of_link(selection: Selection, one: Finding) -> CardContent:
-    return CardContent(one.words[:2], one.value, selection, ((one.query, one.keys[0], one.value),))
+    tokens = ((one.query, one.keys[0], one.value),)
+    return CardContent(one.words[:2], hundredths(one.value), selection, tokens)
+
+
+def _of_vote(on: Selection, one: Finding) -> CardContent:
+    """Content of a card on a vote: an arc to each word that a head says, that of the noun first."""
+    _, keys = groups(on.recording, on.attention, on.axes)
+    at = {one.keys[0]: one.value}
+    at |= {
+        keys.starts[each.key]: each.weight
+        for each in one.ballots
+        if each.key != keys.of[one.keys[0]]
+    }
+    tokens = tuple((one.query, key, weight) for key, weight in at.items())
+    if one.kind == DIVIDED:
+        sentence = plain(findings_text.statement(one, findings_text.quoted))
+        return CardContent((sentence,), "", on, tokens, one)
+    number = WORDS("votes", n=one.n_votes, heads=len(one.ballots))
+    return CardContent(one.words[:2], number, on, tokens, one)
 
 
 def _strong(selection: Selection) -> tuple[tuple[int, int, float], ...]:

@@ -49,7 +49,6 @@ from explorer.text.templates import sentences
 from models import registry
 from models.caching import picture_name
 from models.edits import to_line
-from models.example_texts import DEFAULT_TEXT
 from models.model import Model
 from models.recording import Recording
 from models.run import Run
@@ -306,7 +305,7 @@ def way_back(panels: Sequence[Panel]) -> dict[str, str]:
         and not isinstance(panel.choices[each.argument], Run)
     }
     if run is not None:
-        wanted["text"] = run.text if run.text != DEFAULT_TEXT else ""
+        wanted["text"] = run.text
         wanted["model"] = run.model if run.model != DEFAULT_MODEL else ""
         wanted["edits"] = to_line(run.edits)
         wanted["target"] = run.target if isinstance(run.target, str) else ""

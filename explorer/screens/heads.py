@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import coreference, head_naming, votes
+from explorer.analysis import coreference, head_naming
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import (
     ALIGNED,
@@ -152,12 +152,13 @@ class HeadOnShow:
         view = attention.view_of(on, row, chosen["key"], display, link)
         every = on.facts.leading_findings()
         listed = tuple(select_findings(every))
-        here = "heads", on.attention.name, (on.layer, on.head), -1 if row is None else row
+        here = "heads", on.attention.name, -1 if row is None else row
         told = next(
             (
                 each
                 for each in every
-                if (each.page, each.attention, each.example_head or each.at, each.query) == here
+                if (each.page, each.attention, each.query) == here
+                and (on.layer, on.head) in each.shown_in
             ),
             None,
         )
@@ -221,29 +222,16 @@ class HeadOnShow:
 
     @property
     def tested(self) -> str:
-        """Note on whether the head of a pronoun and a noun finds nouns in test sentences, and on
-        what the heads say that do; "" for any other finding, and where the model's heads were not
-        tested."""
+        """Note on whether the head of a pronoun and a noun finds nouns in test sentences; "" for a
+        vote and any other finding, and where the model's heads were not tested."""
         one, on = self.one, self.selection
-        if one is None or not one.stands_for or not coreference.is_tested(on.recording):
+        if one is None or not one.stands_for or one.ballots:
+            return ""
+        if not coreference.is_tested(on.recording):
             return ""
         card = model_card.facts(on.recording.model.name)
         taught = model_descriptions.taught_head(card, (on.layer, on.head))
-        vote = on.facts.vote_on(one.attention, one.query)
-        n_votes = 0 if vote is None else vote.n_votes
-        right = attention_text.vote_tests(votes.tested(on.recording.model.fingerprint, n_votes))
-        head = attention_text.tested(self.view.head)
-        return " ".join(filter(None, (head, taught, self.vote, right)))
-
-    @property
-    def vote(self) -> str:
-        """What the heads say of a pronoun that find nouns in test sentences; "" for any other
-        finding, and where fewer than two do."""
-        one = self.one
-        if one is None or not one.stands_for:
-            return ""
-        vote = self.selection.facts.vote_on(one.attention, one.query)
-        return "" if vote is None else attention_text.vote(vote)
+        return " ".join(filter(None, (attention_text.tested(self.view.head), taught)))
 
     @property
     def place(self) -> str:

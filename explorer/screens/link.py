@@ -11,11 +11,9 @@ from explorer.panels.spec import DEFAULT_MODEL
 from explorer.text import places
 from explorer.text.templates import sentences
 from models import registry
-from models.example_texts import CONTINUED_TEXT
+from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, OPENING_TEXT
 
 SCREEN = sentences("selection", "screen")
-# Needs of tabs that open on a text to go on, where the model that predicts words best is here.
-SAYS_WORDS = ("words", "prediction", "generation")
 
 
 def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
@@ -45,9 +43,9 @@ def tab_of(word: str) -> str:
 def opening(tab: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
     row = places.TABS[tab]
-    if row.needs in SAYS_WORDS and registry.SMOLLM2 in registry.names():
+    if row.needs == "generation" and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
-    return row.opens_on or row.text, DEFAULT_MODEL
+    return OPENING_TEXT if row.text == DEFAULT_TEXT else row.text, DEFAULT_MODEL
 
 
 def text_and_model(

@@ -25,7 +25,7 @@ from models.caching import hurrying as hurrying
 from models.caching import loaded
 from models.cancellation import TimeLimit
 from models.edits import Edit
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import OPENING_TEXT
 from models.host import Host
 from models.live_training import TrainingProcess
 from models.model import Model
@@ -174,7 +174,7 @@ def record_training(run: TrainingProcess, text: str, step: int | None = None) ->
 
 def warm_up() -> None:
     """Load the first model and run it once on the first text, so that lazy imports are done."""
-    loaded(DEFAULT_MODEL).record(DEFAULT_TEXT)
+    loaded(DEFAULT_MODEL).record(OPENING_TEXT)
     garbage_collection.freeze()
 
 

@@ -300,7 +300,7 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
         visit.text, visit.model = opening(page)
         forget_head()
         visit.acted = False
-        if opening(page) == (DEFAULT_TEXT, DEFAULT_MODEL):
+        if opening(page) == opening(places.first_tab(places.FIRST)):
             visit.replaced_text = "", ""
     elif (state.token and first != DEFAULT_TEXT) or visit.text != before:
         pass  # a word of the text is chosen, or the text itself
@@ -535,12 +535,10 @@ def link_parameters() -> dict[str, str]:
     )
     parameters = link_words.written({name: word for name, word in chosen if fits_address(word)})
     first, model = opening(page)
-    if parameters or tab.opens_on or (text, visit.model) != (first, model):
-        says_model = visit.model != DEFAULT_MODEL or model != DEFAULT_MODEL
-        is_else_bare = not parameters and not says_model
-        if (text != tab.text or is_else_bare) and fits_address(text):
+    if parameters or (text, visit.model) != (first, model):
+        if fits_address(text):
             parameters["text"] = text
-        if says_model:
+        if visit.model != DEFAULT_MODEL or model != DEFAULT_MODEL:
             parameters["model"] = visit.model
     if parameters and tab.views and tab.views.earlier:
         parameters[tab.views.choice] = state[tab.views.choice]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from explorer.analysis import head_naming, votes
+from explorer.analysis import head_naming
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import Finding, Link
 from explorer.analysis.formatting import hundredths, word_in_sentence
@@ -46,24 +46,6 @@ def tested(head: head_naming.Head) -> str:
     test sentences."""
     sentences = templates.sentences("heads", "head")
     return sentences("tested", **head.tested._asdict()) if head.tested else sentences("untested")
-
-
-def vote(of: votes.Vote) -> str:
-    """What the tested heads say of a pronoun."""
-    words = templates.sentences("heads", "head")
-    says = [marked(each.word) for each in of.ballots]
-    if of.noun is None:
-        return words("vote_divided", each=", ".join(says))
-    noun = next(marked(each.word) for each in of.ballots if each.key == of.noun)
-    if of.n_votes == len(says):
-        return words("vote_all", n=len(says), noun=noun)
-    (other,) = (word for word, each in zip(says, of.ballots) if each.key != of.noun)
-    return words("vote_most", n=len(says), votes=of.n_votes, noun=noun, other=other)
-
-
-def vote_tests(test: votes.Test | None) -> str:
-    """How often so many heads that say the same are right; "" where that was not measured."""
-    return templates.sentences("heads", "head")("right", **test._asdict()) if test else ""
 
 
 def summary(

@@ -17,6 +17,7 @@ from explorer.analysis import findings
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill, hundredths, plural, shortened, word_in_sentence
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
+from explorer.analysis.votes import Ballot
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 
@@ -81,12 +82,29 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
         "does": DOES(f"{name}_one", sink="") if one.kind == findings.REGULARITY else "",
         "crowd": crowd(one, mark) if one.kind == findings.CROWD else "",
         "site": site(one.site),
+        "all_heads": all_heads(len(one.ballots)),
+        "n_votes": one.n_votes,
+        "n_heads": len(one.ballots),
+        "ballots": " ".join(ballot(each, mark) for each in one.ballots),
+        "right": WORDS("right", **one.tested._asdict()) if one.tested else "",
         "repeats": plural(counts.get("rows", 0), "repeated word"),
         "state": int(one.value) + 1 if one.kind == findings.SETTLED else 0,
         "others": one.chance + 1,
         "piece": WORDS("piece", piece=words[1]) if len(words) > 1 else "",
         "sink": str(SINK_RATIO),
     }
+
+
+def all_heads(n: int) -> str:
+    """So many heads that were tested, which are all."""
+    return WORDS("both_heads") if n == 2 else WORDS("all_heads", n=FEW[n])
+
+
+def ballot(one: Ballot, mark: Mark = marked) -> str:
+    """What a head says of a pronoun, and in how many test sentences it finds the noun."""
+    return WORDS(
+        "ballot", **one._asdict() | {"word": mark(one.word), "weight": hundredths(one.weight)}
+    )
 
 
 def where(one: Finding) -> str:

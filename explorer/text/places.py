@@ -83,10 +83,10 @@ class Tab:
     texts or on trainings, and shows the model without edits. names_edits: it says itself which
     edits there are. is_step: it can be a step of a lesson.
 
-    text: the text that an address of it means which says none. opens_on: the text that a bare
-    address opens, where that is another. own: choices that no address of another tab has, since
-    they are long. of_first_stream: its word is one of the first stream. studied: the concept of the
-    charts in it into which one zooms, and in which one measures.
+    text: the text that an address of it means which chooses something and says no text; a bare
+    address opens on OPENING_TEXT where this is DEFAULT_TEXT. own: choices that no address of
+    another tab has, since they are long. of_first_stream: its word is one of the first stream.
+    studied: the concept of the charts in it into which one zooms, and in which one measures.
     """
 
     id: str
@@ -114,7 +114,6 @@ class Tab:
     is_step: bool = True
 
     text: str = DEFAULT_TEXT
-    opens_on: str = ""
     own: tuple[str, ...] = ()
     of_first_stream: bool = False
     studied: str = ""
@@ -243,7 +242,6 @@ ARCHITECTURE = (
         open_fold="space",
         closed="2-D",
         of_stream=("token", "mate", "stage"),
-        opens_on=EXAMPLES["Apple and juice"],  # a word with two senses
         studied="embeddings",
     ),
     Tab(

@@ -34,7 +34,7 @@ from explorer.text import findings, glossary, places, templates
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import OPENING_TEXT
 from models.run import Run
 
 TAB = templates.sentences("heads", "tab")
@@ -125,12 +125,9 @@ def headline(one: HeadOnShow) -> None:
                     one.place + one.between_tokens + one.since(visit.changed_word),
                     width="content",
                 )
-                if tested := one.vote or one.tested:
-                    with st.container(key="tested", width="content"):  # a phone has no room for it
-                        st.markdown(tested, width="content")
         if one.one and (test := findings.question(one.one)):
             offer_test(test, one.one, one)
-        if one.selection.run.text == DEFAULT_TEXT and not visit.toured:
+        if one.selection.run.text == OPENING_TEXT and not visit.toured:
             offer_tour()
 
 
