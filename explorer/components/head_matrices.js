@@ -79,15 +79,23 @@ function behind({ fold }, list, k) {
 /** The words that a row's weights are of. @param {HeadMatrices} figure @param {number[]} word */
 const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
 
-/** The token of the selected word's largest weight in a head. @param {any} figure @param {number[]} word @param {number} at @returns {string} */
+/** The place of the token of the selected word's largest weight in a head. @param {any} figure @param {number[]} word @param {number} at @returns {number} */
 function mostAttended(figure, word, at) {
   const { weights, tokens, keys } = figure;
   const [axis, place] = word;
   const of = axis ? weights.best_in : weights.best;
-  const best = of
+  return of
     ? of[at * (axis ? keys : tokens).length + place]
     : strongest(rowOf(figure, word, at), 1)[0];
-  return others(figure, word)[best];
+}
+
+const [MEANING, FILLER, SINK] = [0, 1, 2];
+
+/** What the selected word's largest weight in a head goes to. @param {any} figure @param {number[] | null} word @param {number} at */
+function reads(figure, word, at) {
+  if (!word || word[0] || !figure.says?.meaning) return MEANING;
+  const best = mostAttended(figure, word, at);
+  return figure.sinks.includes(best) ? SINK : figure.fillers.includes(best) ? FILLER : MEANING;
 }
 
 /** A sentence with its slots filled. @param {string} template @param {Record<string, any>} slots */
@@ -107,7 +115,7 @@ export function spoken(figure, at) {
   const value = largest(figure, word, at, list, best);
   const [axis, place] = word;
   const own = (axis ? keys : tokens)[place];
-  const other = mostAttended(figure, word, at);
+  const other = others(figure, word)[mostAttended(figure, word, at)];
   const [row, column] = (axis ? [other, own] : [own, other]).map(inSentence);
   return `${name}. ${filled(says.largest, { weight: hundredths(value), row, column })}`;
 }
@@ -184,16 +192,27 @@ function someOf(figure) {
   return [...new Set([...(open >= 0 ? [open] : []), ...awake])].slice(0, SHOWN);
 }
 
+/** Whether heads that read no word that carries meaning stand back. @param {HeadMatrices} figure @param {any} which */
+function hasIdle(figure, which) {
+  const word = strip(figure);
+  if (which || figure.all || figure.follows !== "head" || !word) return false;
+  return figure.names.some((_, at) => reads(figure, word, at) !== MEANING);
+}
+
 /** How many heads there are, and what their colours mean. @param {HeadMatrices} figure @param {any} which */
 function heading(figure, which) {
   const { says, names, only, tokens, keys } = figure;
   const n = names.length;
+  const word = strip(figure);
+  if (hasIdle(figure, which)) {
+    const awake = names.filter((_, at) => reads(figure, word, at) === MEANING).length;
+    return filled(says.meaning, { n: awake, heads: n });
+  }
   const many = only
     ? filled(says.some, { n: which.length, heads: n, pattern: only })
     : which
       ? says.strongest
       : filled(says.all, { heads: n });
-  const word = strip(figure);
   if (!word) return many;
   return (
     many +
@@ -250,12 +269,14 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   for (let layer = 0; layer < layers && !which; layer++)
     pen.text(x, top + layer * (high + label) + high / 2, `L${layer}`, { size: 0.8, alpha: 0.75 });
   const [openLayer, openHead] = chosen(figure);
+  const idle = hasIdle(figure, which);
   const fold = word ? 1 : Math.max(1, Math.ceil(Math.max(columns, rows) / wide));
   (which || [...names.keys()]).forEach((at, place) => {
     const [layer, head] = [Math.floor(at / heads), at % heads];
     const line = top + Math.floor(place / perLine) * (high + label + lead) + lead;
     const spot = left + (place % perLine) * (wide + gap);
     const on = openLayer === layer && openHead === head;
+    const read = idle && !on ? reads(figure, word, at) : MEANING;
     const draw = () => {
       if (which)
         pen.text(spot, line - 0.55 * letter, nameOf(at), {
@@ -265,10 +286,13 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
         });
       pen.rect(spot, line, wide, high, {
         class: "block thumb",
-        fill: look.paper,
+        fill: read === SINK ? "none" : look.paper,
         stroke: look.border,
+        ...(read === SINK && { "stroke-dasharray": "1.5 3" }),
       });
       const under = () => cellsOf(pen, figure, at, word, fold, [spot, line, wide, high]);
+      if (read === SINK) return;
+      if (read === FILLER) return pen.put("g", { opacity: 0.35 }, pen.apart(under));
       if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
       else under();
       if (on)
@@ -322,6 +346,14 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       line(words, { fill: look.primary, bold: true }),
     );
   }
+  if (idle) line(says.pale, { alpha: 0.75 });
+  if (idle || (figure.all && names.length < MANY)) {
+    const words = idle ? says.whole : says.awake;
+    pen.select = ["all"];
+    pen.target({ select: ["all"], label: words, name: "more" }, () =>
+      line(words, { fill: look.primary, bold: true }),
+    );
+  }
   if (figure.quiet?.length) line(says.faint, { alpha: 0.75 });
   if (says?.all && figure.fold * fold > 1)
     line(filled(says.folded, { fold: figure.fold * fold }), { alpha: 0.75 });
@@ -367,6 +399,6 @@ const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 /** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {HeadMatrices} figure */
 function captionOf(figure, at, word) {
   if (isAblated(figure, at)) return "ablated";
-  if (word) return mostAttended(figure, word, at);
+  if (word) return others(figure, word)[mostAttended(figure, word, at)];
   return UNNAMED.includes(figure.names[at]) ? "" : figure.names[at];
 }

@@ -21,6 +21,7 @@ from explorer.analysis.attention import (
     HeadSelection,
     HeadView,
     MatrixView,
+    groups,
     head_matrix,
     head_view,
 )
@@ -31,6 +32,7 @@ from explorer.analysis.findings import (
     Finding,
 )
 from explorer.analysis.formatting import fixed, hundredths, word_in_sentence
+from explorer.analysis.word_classes import CONTENT, UNSURE, classes, is_word
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
@@ -220,6 +222,8 @@ def _grid(
         tokens=axes.rows,
         keys=axes.keys,
         quiet=tuple(np.flatnonzero(quiet).tolist()),
+        fillers=tuple(np.flatnonzero(_fillers(selection)).tolist()),
+        sinks=tuple(np.flatnonzero(selection.facts.shared_sinks(of.name)).tolist()),
         ablated=tuple(
             edit.layer * pattern.shape[1] + edit.head
             for edit in selection.run.edits
@@ -229,6 +233,14 @@ def _grid(
         log=display.log,
         says=_templates("small"),
     )
+
+
+def _fillers(selection: Selection) -> np.ndarray:
+    """Mask of the columns that are no words of content, as far as that is known, (key) bool."""
+    _, keys = groups(selection.recording, selection.attention, selection.axes)
+    meaning = [each in (CONTENT, UNSURE) for each in classes(keys.labels)]
+    words = np.array([is_word(each) for each in keys.labels]) & np.array(meaning)
+    return ~words[np.array(keys.of)]
 
 
 def _templates(panel: str) -> dict[str, str]:
