@@ -20,10 +20,11 @@ from explorer.panels import link_words
 from explorer.panels.choice import Choice, Parameter, by_name
 from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
 from explorer.state import url_state
+from explorer.text import places
 from models import registry, smollm2
 from models.caching import loaded
 from models.edits import ZeroHead, from_line, to_line
-from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
+from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, OPENING_TEXT
 from models.results import Sampling
 from models.run import Run
 
@@ -343,15 +344,10 @@ def shown(app: AppTest) -> tuple[str, str]:
 
 @needs_smollm2
 @pytest.mark.slow
-def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
-    app = opened("word")
-    assert shown(app) == (CONTINUED_TEXT, smollm2.NAME) and not app.query_params
-    (panel, *_) = panels_on(app)
-    rows = panel["figures"][1]["rows"]
-    assert rows[0]["label"] == "Italy"
-    assert not any(row["label"].startswith("‧") for row in rows[:3])
+def test_a_tab_that_writes_opens_on_a_language_model_where_nothing_was_chosen() -> None:
     app = opened("generate")
     assert shown(app) == (CONTINUED_TEXT, smollm2.NAME)
+    assert [*app.query_params] == ["tab"]
     assert "continues: “Italy" in panels_on(app)[0]["finding"]
     writing = loaded(smollm2.NAME).generate(CONTINUED_TEXT)
     n, sampling = len(writing.ids), Sampling(float(url_state.default("temperature")), 0, 1.0)
@@ -366,51 +362,39 @@ def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
 @needs_smollm2
 @pytest.mark.slow
 def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
-    default = (DEFAULT_TEXT, "encoder")
+    default, written = (OPENING_TEXT, "encoder"), (CONTINUED_TEXT, smollm2.NAME)
     app = opened("heads")
     assert shown(app) == default
-    assert shown(go(app, "word")) == (CONTINUED_TEXT, smollm2.NAME)
-    assert shown(go(app, "residual")) == default
-    app = opened("heads", text="Ram pushed Hari")
-    assert shown(go(app, "word")) == ("Ram pushed Hari", "encoder")
-    app = opened("heads", model="decoder")
-    assert shown(go(app, "word")) == (DEFAULT_TEXT, "decoder")
-    app = opened("generate", temperature="1")  # a link means what it always meant
-    assert app.session_state.page == "generate" and shown(app) == (DEFAULT_TEXT, smollm2.NAME)
-    assert any("Other pages keep encoder" in each.value for each in app.caption)
-
-
-def test_a_tab_that_opens_on_an_example_says_so_and_gives_the_text_back() -> None:
-    example, default = (EXAMPLES["Apple and juice"], "encoder"), (DEFAULT_TEXT, "encoder")
-    app = go(opened("heads"), "embeddings")
-    assert shown(app) == example and app.query_params["text"] == example[0]
-    panel = panels_on(app)[0]
-    assert panel["title"].startswith("“apple” in two contexts")
+    assert shown(go(app, "word")) == default, "one text travels"
+    app = go(app, "generate")
+    assert shown(app) == written
     assert any("opens on an example" in each.value for each in app.caption)
     assert shown(go(app, "residual")) == default
     assert not any("opens on an example" in each.value for each in app.caption)
-    app = go(app, "embeddings")
+    app = go(app, "generate")
     app.button(key="take text back").click().run()
-    assert shown(app) == default and app.query_params["text"] == DEFAULT_TEXT
-    assert not [each for each in app.button if each.key == "take text back"]
-    link = {name: app.query_params[name] for name in app.query_params if name != "tab"}
-    assert shown(opened("embeddings", **link)) == default
-    assert shown(opened("embeddings")) == example
-    assert shown(opened("embeddings", token="3")) == default  # a link means what it always meant
+    assert shown(app)[0] == OPENING_TEXT and app.query_params["text"] == OPENING_TEXT
+    app = opened("heads", text="Ram pushed Hari")
+    assert shown(go(app, "word")) == ("Ram pushed Hari", "encoder")
+    app = opened("heads", model="decoder")
+    assert shown(go(app, "generate")) == (DEFAULT_TEXT, "decoder")
+    app = opened("generate", temperature="1")  # a link means what it always meant
+    assert app.session_state["page"] == "generate" and shown(app) == (DEFAULT_TEXT, smollm2.NAME)
+    assert any("Other pages keep encoder" in each.value for each in app.caption)
 
 
-@needs_smollm2
-@pytest.mark.slow
-def test_without_its_package_predict_opens_as_other_pages_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
-    smollm2.file.cache_clear()
-    try:
-        assert shown(opened("word")) == (DEFAULT_TEXT, "encoder")
-    finally:
-        monkeypatch.undo()
-        smollm2.file.cache_clear()
+@pytest.mark.parametrize("tab", [each.id for each in places.TABS.values() if not each.needs])
+def test_a_bare_address_opens_on_the_first_sentence_and_every_link_names_its_text(tab: str) -> None:
+    app = opened(tab)
+    assert shown(app) == (OPENING_TEXT, "encoder")
+    assert {*app.query_params} <= {"tab"}
+    if tab == "classroom":
+        return
+    app = opened(tab, token="3")  # a link that names no text means what it always meant
+    assert shown(app) == (DEFAULT_TEXT, "encoder")
+    assert app.query_params["text"] == DEFAULT_TEXT
+    named = {name: app.query_params[name] for name in app.query_params if name != "tab"}
+    assert shown(opened(tab, **named)) == (DEFAULT_TEXT, "encoder")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from explorer.text.markdown_escape import literal
 from models import registry
 from models.cache import Cache
 from models.caching import loaded
-from models.example_texts import DEFAULT_TEXT, EXAMPLES
+from models.example_texts import DEFAULT_TEXT, EXAMPLES, OPENING_TEXT
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_a_reader_chooses_a_head_an_example_and_a_text_over_the_limit() -> None:
     app = clean(opened())
     grid = bytes_of(app, "attention.heads")
     header, blocks = sent(app, "heads")
-    recording = read_once("encoder").record(DEFAULT_TEXT)
+    recording = read_once("encoder").record(OPENING_TEXT)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
     assert blocks["peak"].size == recording.attention[0].pattern[..., 0, 0].size
     app.session_state["layer"], app.session_state["head"] = "2", "5"

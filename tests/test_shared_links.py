@@ -20,8 +20,10 @@ from app_harness import MAIN, ROOT, asked_of, whole
 from streamlit.testing.v1 import AppTest
 
 from explorer.layout import export_menu
+from explorer.screens import link
 from explorer.state import url_state
 from explorer.text import places
+from models.example_texts import EXAMPLES
 
 FILE = Path(__file__).parent / "data" / "shared_links.json"
 LINKS = json.loads(FILE.read_text("utf-8"))
@@ -70,6 +72,22 @@ def test_the_links_are_of_all_tabs_and_of_most_choices() -> None:
     assert {each["tab"] for each in LINKS} == places.TABS.keys()
     chosen = {name for each in asked for name in each} & {*url_state.names()}
     assert len(chosen) >= len(url_state.names()) // 2
+
+
+# What a link meant in 0.5.0 that chooses something and names no text.
+MEANT, MEANT_ON = EXAMPLES["It was too tired"], {"translate": EXAMPLES["Red car"]}
+
+
+def test_a_link_that_chooses_something_and_no_text_means_the_text_that_it_meant_first() -> None:
+    n = 0
+    for kept in LINKS:
+        query = dict(parse_qsl(urlsplit(kept["link"]).query, keep_blank_values=True))
+        words = {name: word for name, word in query.items() if name not in ("tab", "text")}
+        if words:
+            meant = MEANT_ON.get(kept["tab"], MEANT)
+            assert link.text_and_model(words, kept["tab"])[0] == meant, kept["link"]
+            n += 1
+    assert n >= 60
 
 
 @pytest.mark.slow

@@ -106,9 +106,14 @@ def show(
             drawn[f"selected_{name.lower()}"] = selected
         _note(**drawn)
         if view is not None:
-            with st.popover("View", key="view menu", on_change="rerun") as menu:
-                if menu.open:
-                    view()
+            view_menu(view)
+
+
+def view_menu(view: Callable[[], None]) -> None:
+    """Draw the View menu. view: draws its content."""
+    with st.popover("View", key="view menu", on_change="rerun") as menu:
+        if menu.open:
+            view()
 
 
 def draw(run: Run, chosen: Mapping[str, Any], names: Collection[str], every: str = "") -> None:

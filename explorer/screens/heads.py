@@ -36,6 +36,11 @@ TAB = templates.sentences("heads", "tab")
 Words = Mapping[str, str]
 Chosen = Mapping[str, Any]
 ASKED = (*declared(attention.head), *declared(attention.heads))
+# The words of an address that ask for one head, to which the vote of several gives way.
+OF_ONE_HEAD = {each.name for each in declared(attention.head)} - {
+    *("token", "attention"),
+    *(each.name for each in declared(attention.heads) if each.argument not in ("layer", "head")),
+} | {"weight_at", "verify"}
 
 
 class Later(Mapping[str, Any]):
@@ -92,9 +97,21 @@ def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callab
         return attention.cached_heads(select(run, attention=of_all["attention"]), of_all)
 
     yield "attention.heads", all_heads
+    if shows_vote(run, chosen, words):
+        yield "attention.votes", lambda: attention.votes(run, chosen["token"], chosen["attention"])
+        return
     yield "attention.head", lambda: attention.cached_head(_selection(run, chosen), chosen)
     if words.get("verify") == TRUE:
         yield "anatomy.verified", lambda: HeadOnShow.of(run, chosen, words).verified()
+
+
+def shows_vote(run: Run, chosen: Chosen, words: Words) -> bool:
+    """True where the vote of the tested heads on the selected pronoun is shown, and no head alone:
+    none is asked for. words: of the address."""
+    if any(words.get(name) for name in OF_ONE_HEAD) or chosen["token"] in (None, EVERY):
+        return False
+    on = _selection(run, chosen)
+    return on.facts.vote_on(on.attention.name, chosen["token"]) is not None
 
 
 def _selection(run: Run, chosen: Chosen) -> Selection:
@@ -134,13 +151,15 @@ class HeadOnShow:
 
     told: the finding of this head and the selected word, None where there is none. one: the finding
     that the headline tells: this one, or the first where nothing is chosen. listed: the findings
-    through which a reader steps."""
+    through which a reader steps. has_vote: what several heads say is shown, and not this head's
+    picture."""
 
     selection: Selection
     view: HeadView
     told: Finding | None
     one: Finding | None
     listed: tuple[Finding, ...]
+    has_vote: bool = False
 
     @classmethod
     def of(cls, run: Run, chosen: Chosen, words: Words) -> HeadOnShow:
@@ -163,7 +182,8 @@ class HeadOnShow:
             None,
         )
         is_chosen = any(words.get(each, EVERY) != EVERY for each in ("layer", "token", "source"))
-        return cls(on, view, told, told if is_chosen else next(iter(listed), None), listed)
+        one = told if is_chosen else next(iter(listed), None)
+        return cls(on, view, told, one, listed, shows_vote(run, chosen, words))
 
     @property
     def row(self) -> int | None:

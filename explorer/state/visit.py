@@ -100,6 +100,7 @@ class Visit:
     preset: str | None = None  # the example text that was pressed
     heads: Sent = field(default_factory=dict)  # the grid of heads
     one_head: Sent = field(default_factory=dict)  # the head's picture
+    vote: Sent = field(default_factory=dict)  # what the tested heads say of a pronoun
     selected_query: int = -1  # of the selection bar, -1 for every word
     selected_key: int = 0
     selected_layer: int = 0

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import streamlit as st
 
-from explorer.analysis import head_naming
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import hundredths
 from explorer.components import mounts
@@ -62,10 +61,10 @@ def take_head(shown: Screen, panel: str) -> None:
 
 
 def below_grid(shown: Screen, one: HeadOnShow) -> None:
-    """The choice of a pattern, that of the tokens that are shown, and who attends to whom."""
-    state, on = st.session_state, one.selection
+    """The choice of a pattern, and who attends to whom; the View menu where no bar has it."""
+    on = one.selection
     named = attention_panels.patterns(shown.run, {"attention": on.name})
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="patterns"):
         st.selectbox(
             TAB("pattern"),
             list(named),
@@ -78,22 +77,10 @@ def below_grid(shown: Screen, one: HeadOnShow) -> None:
             width=220,
             help=TAB("pattern"),
         )
-        if state.att_keep != "All" or head_naming.SINK in named:
-            label, tokens = ("hide", "Quiet") if state.att_keep == "All" else ("unhide", "All")
-            st.button(
-                GRID(label),
-                key="keep sinks",
-                type="tertiary",
-                on_click=keep_tokens,
-                args=(tokens,),
-            )
+        if one.has_vote:
+            selection_bar.view_menu(partial(head_options, on.run, selected_of(shown.chosen)))
     if one.who_attends:
         output.caption(one.who_attends, *WHO_TERMS[on.attention.name])
-
-
-def keep_tokens(tokens: str) -> None:
-    """Set which tokens are shown."""
-    st.session_state.att_keep = tokens
 
 
 def take_pattern(shown: Screen) -> None:
@@ -120,11 +107,9 @@ def headline(one: HeadOnShow) -> None:
             title, why = one.headline, one.evidence
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
+            below = one.place + one.between_tokens + one.since(visit.changed_word)
             with st.container(horizontal=True, gap="xxsmall"):
-                st.markdown(
-                    one.place + one.between_tokens + one.since(visit.changed_word),
-                    width="content",
-                )
+                st.markdown(HEAD("press") if one.has_vote else below, width="content")
         if one.one and (test := findings.question(one.one)):
             offer_test(test, one.one, one)
         if one.selection.run.text == OPENING_TEXT and not visit.toured:
@@ -170,6 +155,18 @@ def offer_tour() -> None:
 # ---- one head ------------------------------------------------------------------------
 
 
+def vote(shown: Screen, panel: Panel) -> None:
+    """What the tested heads say of a pronoun; a press opens one of them, or another word."""
+    mounts.panel(panel.bare, "vote", partial(take_vote, shown, panel.name))
+    export_menu.offer_panel(panel)
+
+
+def take_vote(shown: Screen, panel: str) -> None:
+    """Follow a press in the vote."""
+    if shown.run.text == visit.text:  # else it was chosen in a picture of the text before
+        press(shown, panel, visit.vote.get("select") or {})
+
+
 def selected_head(shown: Screen, panel: Panel, one: HeadOnShow) -> None:
     """The picture of one head, and below it what it leaves out and what its rows are named
     after."""
@@ -207,7 +204,17 @@ def head_actions(one: HeadOnShow) -> None:
     at = {"attention": on.name, "layer": on.layer, "head": on.head}
     navigation.link("classroom", HEAD("guess"), {"quiz": "Heads", **at}, "game")
     if (following := one.following) is not None:
-        offer_next(following)
+        offer_finding(following, HEAD("next"), "next finding")
+
+
+def also_found(one: HeadOnShow) -> None:
+    """What else is found in the text; a press opens it."""
+    others = [each for each in one.listed if each != one.one]
+    if not others:
+        return
+    st.subheader(HEAD("also"), anchor=False)
+    for at, finding in enumerate(others):
+        offer_finding(finding, findings.statement(finding), f"also {at}")
 
 
 def keep_selection(one: HeadOnShow) -> None:
@@ -228,21 +235,21 @@ def ablate(edit: HeadEdit) -> None:
         st.session_state.edits = to_line((*edits, edit))
 
 
-def offer_next(following: Finding) -> None:
-    """The step to the next of the findings that are listed."""
-    elsewhere = following.page != "heads"
+def offer_finding(finding: Finding, label: str, key: str) -> None:
+    """A step to one of the findings that are listed."""
+    elsewhere = finding.page != "heads"
     pressed = st.button(
-        HEAD("next"),
-        key="next finding",
-        help=findings.headline(following) + ". " + findings.evidence(following),
+        label,
+        key=key,
+        help=findings.headline(finding) + ". " + findings.evidence(finding),
         on_click=controls.open_finding,
-        args=(following,),
+        args=(finding,),
         type="tertiary",
         icon=":material/arrow_outward:" if elsewhere else ":material/chevron_right:",
         icon_position="right",
     )
     if pressed and elsewhere:
-        navigation.go(following.page)
+        navigation.go(finding.page)
 
 
 def head_details(one: HeadOnShow) -> None:
@@ -295,24 +302,32 @@ def heads_tab(
     if one.listed or one.one:  # of a text without words there is nothing to say
         with top:
             headline(one)
+    picture = shown.panel("attention.votes" if one.has_vote else "attention.head")
     with bar:
-        head_selection(one, shown.chosen)
+        if one.has_vote:
+            vote(shown, picture)
+        else:
+            head_selection(one, shown.chosen)
     with left:
         below_grid(shown, one)
-    picture = shown.panel("attention.head")
     with right:
-        selected_head(shown, picture, one)
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
-    ):
-        head_actions(one)
+        if one.has_vote:
+            also_found(one)
+        else:
+            selected_head(shown, picture, one)
+    if not one.has_vote:
+        with st.container(
+            horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
+        ):
+            head_actions(one)
     with output.links("of tab"):
         label = "How this head was classified"
         with st.expander(label, key="why this name", on_change="rerun") as why:
             if why.open:
                 head_details(one)
         verification(one, verify)
-        output.panel_table(picture, opened=shown.chosen["view"] == attention_panels.TABLE)
+        is_table = not one.has_vote and shown.chosen["view"] == attention_panels.TABLE
+        output.panel_table(picture, opened=is_table)
         output.panel_table(grid, GRID("table", heads=len(one.selection.heads)))
     output.offer_recording(run)
 
@@ -323,10 +338,14 @@ def head_options(run: Run, selected: Mapping[str, Any]) -> None:
     tab.choose(attention_panels.heads, run, chosen)
 
 
+def selected_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The selection among the choices of the tab."""
+    return {name: chosen[name] for name in ("layer", "head", "token", "attention")}
+
+
 def head_selection(one: HeadOnShow, chosen: Mapping[str, Any]) -> None:
     """The selection bar: the word, the word it attends to, the head, and the View menu."""
     on = one.selection
-    selected = {name: chosen[name] for name in ("layer", "head", "token", "attention")}
     words = selection_bar.Words(
         on.axes.rows,
         selection_bar.EVERY_WORD if one.row is None else one.row,
@@ -336,5 +355,5 @@ def head_selection(one: HeadOnShow, chosen: Mapping[str, Any]) -> None:
         roles=on.recording.stream(on.attention.query).roles,
     )
     layers, n_heads = on.attention.pattern.shape[:2]
-    menu = partial(head_options, on.run, selected)
+    menu = partial(head_options, on.run, selected_of(chosen))
     selection_bar.show(words, (layers, n_heads), (on.layer, on.head), menu)
