@@ -294,6 +294,27 @@ def _token_row(one: figures.TokenRow, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, x, y, 3 * ROW)]
 
 
+def _sentence_votes(one: figures.SentenceVotes, look: Colours) -> list[Plot]:
+    traces: list[dict[str, Any]] = []
+    colours = (look.primary, *look.categorical[1:3])
+    along = np.linspace(0, np.pi, 30)
+    for at, vote in enumerate(one.votes):
+        sign, middle = (-1, 1)[vote.side == 0], (one.pronoun + vote.word) / 2
+        half = (one.pronoun - vote.word) / 2
+        trace = {
+            "x": (middle + half * np.cos(along)).tolist(),
+            "y": (sign * (0.3 + (1 + 0.1 * at) * np.sin(along))).tolist(),
+            "line": {"color": colours[min(vote.noun, 2)], "width": 3},
+            "name": safe(f"{vote.head}: {one.labels[vote.word]}"),
+            "hovertemplate": "%{fullData.name}<extra></extra>",
+            "showlegend": True,
+        }
+        traces.append({"type": "scatter", "mode": "lines"} | trace)
+    traces += [_word(at, 0, label, look.ink) for at, label in enumerate(one.labels)]
+    plain = {"showgrid": False, "zeroline": False, "showticklabels": False}
+    return [Plot(one.title, traces, plain, plain)]
+
+
 def _strips(one: figures.Strips, look: Colours) -> list[Plot]:
     wide = max((len(each.values) for each in one.strips), default=0)
     values, shades = (np.full((len(one.strips), wide), np.nan) for _ in range(2))
@@ -825,6 +846,7 @@ KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
     figures.Bars: _bars,
     figures.HeadMatrices: _head_matrices,
     figures.TokenRow: _token_row,
+    figures.SentenceVotes: _sentence_votes,
     figures.Links: _links,
     figures.LinkedWeights: _linked_weights,
     figures.Chart: _chart,

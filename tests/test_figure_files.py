@@ -27,7 +27,7 @@ import pytest
 from conftest import HOSTILE
 from PIL import Image, ImageFont
 from pypdfium2 import raw
-from test_panels import NAMES, every, model_of
+from test_panels import NAMES, every, model_of, text_of
 
 from explorer import cli, figure_engine, figure_export
 from explorer.analysis import figures
@@ -47,7 +47,7 @@ HALF_A_POINT = (
 
 @cache
 def panel_of(name: str, text: str = TEXT) -> Panel:
-    return every()[name](Run(model_of(name), text))
+    return every()[name](Run(model_of(name), text_of(name, text)))
 
 
 def written(panel: Panel, tmp_path: Path, ending: str, **sheet: Any) -> bytes:
@@ -88,6 +88,8 @@ def words_of(node: Any) -> list[str]:  # noqa: C901 - a case a kind
             return [node.label, node.text]
         case figures.TokenRow():
             return [*node.tokens, *node.texts]
+        case figures.SentenceVotes():
+            return [*node.labels, *(each.head for each in node.votes)]
         case figures.Links():
             return [*node.left, *node.right]
         case figures.Chart():

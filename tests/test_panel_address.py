@@ -22,7 +22,7 @@ import pytest
 from conftest import HOSTILE, in_turn
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from test_panels import NAMES, model_of
+from test_panels import NAMES, model_of, text_of
 from waiting import until
 
 from explorer.analysis.csv import plain_columns
@@ -65,11 +65,11 @@ def ask() -> Iterator[TestClient]:
 
 
 def run_of(name: str) -> Run:
-    return Run(model_of(name), TEXT)
+    return Run(model_of(name), text_of(name, TEXT))
 
 
 def at(name: str, ending: str, **words: str) -> str:
-    words = {"model": model_of(name), "text": TEXT} | words
+    words = {"model": model_of(name), "text": text_of(name, TEXT)} | words
     return f"/panel/{name}.{ending}?{urlencode(words)}"
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from app_harness import page_at
 from conftest import SMALL, TEXTS, sharpened
-from test_panels import NAMES, model_of
+from test_panels import NAMES, model_of, text_of
 
 from benchmarks import memory as benchmark
 from benchmarks.clients import random_text
@@ -79,7 +79,7 @@ def expect_bounded(name: str, model: str) -> None:
     """A panel takes no more than it asks for, as the system counts it, with its table as a file.
     What is loaded once for all is no part of it: where it is more, it is measured again."""
     for _ in range(2):
-        of = benchmark.high_water(name, Run(model, TEXT))
+        of = benchmark.high_water(name, Run(model, text_of(name, TEXT)))
         if of.beside <= max(of.bound, LARGE_BYTES) + OTHERS:
             return
     pytest.fail(f"{of} of {memory.bound_of(name)}")

@@ -105,6 +105,15 @@ def model_of(name: str) -> str:
     return MODEL_OF.get(name.partition(".")[0], "encoder")
 
 
+VOTED = "The waiter brought the soup but it was cold."
+
+
+def text_of(name: str, text: str = TEXT) -> str:
+    """A text that a panel can be made of: before `text` a sentence with a pronoun where heads vote
+    on one."""
+    return f"{VOTED} {text}" if name.endswith(".votes") else text
+
+
 def made(name: str, run: Run, **choices: Any) -> Panel | str:
     """A panel, or the sentence that says why there is none."""
     try:
@@ -123,7 +132,7 @@ def made(name: str, run: Run, **choices: Any) -> Panel | str:
 @pytest.mark.parametrize("model", OWN)
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
     texts = TEXT, *(HOSTILE if model == "encoder" else AWKWARD).values()
-    check(name, model, *in_turn(texts, 6, name))
+    check(name, model, *in_turn([text_of(name, each) for each in texts], 6, name))
 
 
 @needs_smollm2
@@ -191,8 +200,9 @@ AWFUL = HOSTILE["script"] + ' =1+1 "a,b" @SUM(A1) +2 -3 NA'
 @cache
 def of_an_edit(name: str) -> Panel:
     """A panel of an awful text under an edit, or of the model as it is where it has no others."""
-    edited = made(name, Run(model_of(name), AWFUL, (edits.ZeroHead(0, 1),)))
-    return every()[name](Run(model_of(name), AWFUL)) if isinstance(edited, str) else edited
+    text = text_of(name, AWFUL)
+    edited = made(name, Run(model_of(name), text, (edits.ZeroHead(0, 1),)))
+    return every()[name](Run(model_of(name), text)) if isinstance(edited, str) else edited
 
 
 @pytest.mark.slow

@@ -77,6 +77,9 @@ def told_by(node: Any) -> tuple[list[float], list[str]]:  # noqa: C901 - a case 
             return np.ravel(node.weights["peak"]).tolist(), list(node.names)
         case figures.TokenRow():
             return np.ravel(node.weights).tolist(), [*node.tokens, *node.texts]
+        case figures.SentenceVotes():
+            heads = [f"{each.head}: {node.labels[each.word]}" for each in node.votes]
+            return [], [*node.labels, *heads]
         case figures.Edge():
             return [node.weight], []
         case figures.Graph():

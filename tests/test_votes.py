@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import parse_qsl
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
-from conftest import read_once
+from conftest import HOSTILE, read_once
 from tolerances import STORED
 
 from benchmarks import names
 from explorer.analysis import coreference, votes
 from explorer.analysis.coreference import CoreferenceHead
 from explorer.analysis.facts import RecordingFacts
+from explorer.panels import attention as panels
 from explorer.screens.heads import HeadOnShow
 from explorer.screens.screen import screen
 from models import registry
 from models.edits import ZeroHead
+from models.run import Run
 
 WAITER = "The waiter brought the soup but it was cold."
 NURSE = "The nurse told the surgeon that she had forgotten the keys."
@@ -93,6 +99,95 @@ def test_the_headline_is_the_vote_of_the_tested_heads(text: str, says: str) -> N
 def test_a_model_under_edits_has_no_vote() -> None:
     recording = read_once("encoder").record(WAITER, (ZeroHead(0, 0),))
     assert not RecordingFacts(recording).votes("self")
+    with pytest.raises(ValueError, match="No tested head votes here"):
+        panels.votes(Run("encoder", WAITER, (ZeroHead(0, 0),)))
+
+
+# ---- in a picture --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "said"),
+    [
+        (
+            WAITER,
+            "“it” is “soup”, say 2 of 3 tested heads; one says “waiter”",
+            ["soup", "soup", "waiter"],
+        ),
+        (NURSE, "“she” is “nurse”, say all three tested heads", ["nurse"] * 3),
+        (DOG, "The tested heads are divided over “it”", ["dog", "water", "Anna"]),
+    ],
+)
+def test_the_picture_of_a_vote_has_a_line_for_each_head(
+    text: str, title: str, said: list[str]
+) -> None:
+    panel = panels.votes(Run("encoder", text))
+    (picture,) = panel.figures
+    assert panel.title == title
+    assert [picture.labels[each.word] for each in picture.votes] == said == panel.table["word"]
+    assert [each.noun for each in picture.votes] == [[*dict.fromkeys(said)].index(s) for s in said]
+    assert picture.labels[picture.pronoun] in title and " ".join(picture.labels[:3]) in text
+    recording = Run("encoder", text).recording()
+    for line, weight in zip(picture.votes, panel.table["weight"]):
+        at = {name: int(word) for name, word in parse_qsl(line.key)}
+        row = recording.attention[0].pattern[at["layer"], at["head"], at["token"]]
+        key = recording.streams[0].tokens.index(picture.labels[line.word])
+        assert row[key] == pytest.approx(weight, abs=STORED)
+        assert row[key] == max(row[recording.streams[0].tokens.index(each)] for each in said)
+
+
+def test_a_press_on_a_word_asks_about_it_and_one_without_a_vote_is_refused_in_a_sentence() -> None:
+    run = Run("encoder", f"{WAITER} {NURSE}")
+    first = panels.votes(run)
+    (picture,) = first.figures
+    words = dict(zip(picture.labels, picture.keys))
+    assert not words["."] and words["she"] != words["it"]
+    other = first.with_choices({"address": words["it" if "she" in first.title else "she"]})
+    titles = sorted((first.title, other.title))
+    assert titles[0].startswith("“it” is “soup”") and titles[1].startswith("“she” is “nurse”")
+    with pytest.raises(ValueError, match="No tested head votes on “soup”"):
+        panels.votes(run, token=int(words["soup"].removeprefix("token=")))
+
+
+def test_of_a_long_text_the_sentences_of_the_vote_are_shown() -> None:
+    filler = "And so, and then, and so on. "
+    text = f"{filler * 30}{WAITER} {filler * 30}"
+    (picture,) = panels.votes(Run("encoder", text)).figures
+    labels = list(picture.labels)
+    assert " ".join(labels).count("…") == 2 and len(labels) < 30
+    assert [labels[each.word] for each in picture.votes]
+    assert {"waiter", "soup", "it"} <= {*labels}, "its own sentence is whole"
+
+
+def test_words_of_several_pieces_stand_whole() -> None:
+    text = "The zookeeper brought the xylophone but it was broken."
+    recording = Run("encoder", text).recording()
+    assert "xylophone" not in recording.streams[0].tokens
+    (picture,) = panels.votes(Run("encoder", text)).figures
+    assert {"zookeeper", "xylophone"} <= {*picture.labels}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_vote_in_any_text_is_drawn_or_refused(text: str, tmp_path: Path) -> None:
+    """What stands before and after the sentence is text, whatever it is."""
+    panel = panels.votes(Run("encoder", f"{WAITER} {text}"))
+    panel.save(tmp_path / "vote.svg")
+    names = {
+        each.tag.rpartition("}")[2] for each in ElementTree.parse(tmp_path / "vote.svg").iter()
+    }
+    assert names <= {*"svg title metadata style rect path circle g text tspan line image".split()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_an_excerpt_keeps_its_words_in_order_and_is_no_longer_than_it_may_be(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    labels = random.choice([*"abcdef", ".", "?"], random.integers(1, 120)).tolist()
+    keep = random.integers(0, len(labels), random.integers(1, 5)).tolist()
+    shown = votes.excerpt(labels, keep)
+    assert {*keep} <= {*shown} and shown == sorted({*shown})
+    assert len(shown) <= votes.MOST_WORDS
+    if len(labels) <= votes.MOST_WORDS:
+        assert shown == [*range(len(labels))]
 
 
 # Of the sentences in which a noun is named in how many it is right, and in how many one is named.

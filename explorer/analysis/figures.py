@@ -33,7 +33,7 @@ class PlacesOn(tuple[str, ...]):
 
 ROWS, COLUMNS = Along(["rows"]), Along(["columns"])
 CELLS = Along(["rows", "columns"])
-TOKENS, NODES = Along(["tokens"]), Along(["nodes"])
+TOKENS, NODES, LABELS = Along(["tokens"]), Along(["nodes"]), Along(["labels"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +182,41 @@ class TokenRow(Figure):
     keys: Annotated[tuple[str, ...], TOKENS] = ()
     breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
     special: Annotated[tuple[bool, ...], TOKENS] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class VoteLine:
+    """The vote of a head in a sentence: the word that it says, as a place, whose noun that is, 0
+    for the majority's, 1 and 2 for others, the head, the side of the figure that it is of, the
+    share of test sentences in which the head finds the noun, None for no bar, the vote as a
+    sentence, and what a press sets."""
+
+    word: int
+    noun: int
+    head: str
+    side: int = 0
+    share: float | None = None
+    says: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceVotes(Figure):
+    """A sentence in large type, and lines from a pronoun in it to the word that each head says: a
+    line is a vote, as wide as any other.
+
+    labels: its words; spaced: whether a space stands before each; keys: what a press on each sets,
+    nothing where "". bar: what the bars of the heads are, as text. sides: the name of each and what
+    it is, () for one side; the lines of the first are above the sentence, those of the second
+    below."""
+
+    labels: Annotated[tuple[str, ...], LABELS] = ()
+    spaced: Annotated[tuple[bool, ...], LABELS] = ()
+    keys: Annotated[tuple[str, ...], LABELS] = ()
+    pronoun: Annotated[int, PlacesOn(LABELS)] = -1
+    votes: Annotated[tuple[VoteLine, ...], PlacesOn(LABELS)] = ()
+    bar: str = ""
+    sides: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from explorer.analysis import (
 )
 from explorer.analysis.attention import axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.findings import Finding
+from explorer.analysis.findings import Finding, word_groups
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
 from models.caching import kept, loaded
 from models.example_texts import SENSES
@@ -124,6 +124,13 @@ def found_word(recording: Recording, of: Attention) -> int | None:
         return None
     first = finding(recording, of)
     return first.query if first is not None and first.query >= 0 else None
+
+
+def voted_word(recording: Recording, of: Attention) -> int | None:
+    """The pronoun of the clearest vote of the tested heads, as its first token; None without a
+    vote."""
+    every = RecordingFacts(recording).votes(of.name)
+    return word_groups(recording, of.query).starts[every[0].row] if every else None
 
 
 def word(recording: Recording, stream: Stream) -> int:

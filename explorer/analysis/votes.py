@@ -95,6 +95,42 @@ def _elected(summed: np.ndarray, ballots: tuple[Ballot, ...]) -> int | None:
     return noun if n_noun >= SUMMED and n_noun > most else None
 
 
+def nouns_of(vote_of: Sequence[Vote]) -> dict[int, int]:
+    """The words that some heads say, by their places, each with its order: 0 for the one that is
+    named, or else that most say, of as many the one of the best-tested head."""
+    said = [ballot.key for each in vote_of for ballot in each.ballots]
+    named = [each.noun for each in vote_of if each.noun is not None]
+    order = sorted(
+        {*said}, key=lambda key: (key not in named[:1], -said.count(key), said.index(key))
+    )
+    return {key: at for at, key in enumerate(order)}
+
+
+# ---- the words around it -------------------------------------------------------------------------
+
+MOST_WORDS = 40  # of a text that is shown whole, and of what is shown of a longer one
+ENDS = {*".!?…。！？؟।"}  # of sentences
+
+
+def excerpt(labels: Sequence[str], keep: Sequence[int], most: int = MOST_WORDS) -> list[int]:
+    """The places of the words of a text that are shown: all of a short one, else the sentences of
+    the words to `keep`, and of long ones the words nearest to these."""
+    n, last = len(labels), -1
+    if n <= most:
+        return list(range(n))
+    sentence = []  # of each word
+    for label in labels:
+        sentence.append(last + 1)
+        last += label in ENDS
+    there = {sentence[at] for at in keep}
+    places = [at for at in range(n) if sentence[at] in there]
+    far = lambda at: (min(abs(at - each) for each in keep), at)
+    return sorted(sorted(places, key=far)[:most])
+
+
+# ---- how often it is right -----------------------------------------------------------------------
+
+
 class Test(NamedTuple):
     """In how many of n sentences, none of which heads were chosen by, so many heads that said the
     same named the right noun."""

@@ -90,6 +90,15 @@ def _words(
     return Groups(n, tuple(starts), labels, tuple(special[first] for first in starts))
 
 
+def spaced(stream: Stream, text: str, of: Groups, ahead: int = 0) -> tuple[bool, ...]:
+    """Whether a space stands before each word of a stream over `text`, (group). ahead: how many
+    tokens before its own first one a word of `of` begins."""
+    ends = [-1, *np.maximum.accumulate(stream.spans[:, 1]).tolist()]
+    begins = [*stream.spans[:, 0].tolist(), -1]
+    starts = [start + ahead for start in of.starts]
+    return tuple(begins[at] != ends[at] or text[begins[at] :][:1].isspace() for at in starts)
+
+
 def produced_words(groups: Groups, after: str, after_special: bool) -> Groups:
     """The rows of an attention between two texts, each of which produces the next token, as the
     words they produce.

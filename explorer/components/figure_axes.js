@@ -11,6 +11,7 @@ export const AXES = {
   graph: {"along": {"nodes": ["nodes"], "strengths": ["nodes"], "places": ["nodes"], "texts": ["nodes"]}, "places": {"edges": {"each": {"source": "nodes", "target": "nodes"}}, "selected": "nodes"}},
   links: {"along": {"left": ["left"], "right": ["right"], "weights": ["left", "right"], "texts": ["left"]}, "places": {"selected": "left", "mark": ["right", null]}},
   matrix: {"along": {"rows": ["rows"], "columns": ["columns"], "values": ["rows", "columns"], "words": ["rows", "columns"], "bold": ["rows", "columns"], "pale": ["rows", "columns"], "keys": ["rows"], "column_keys": ["columns"]}, "places": {"marks": {"each": ["rows", "columns", null]}, "selected": "rows"}},
+  sentencevotes: {"along": {"labels": ["labels"], "spaced": ["labels"], "keys": ["labels"]}, "places": {"pronoun": "labels", "votes": {"each": {"word": "labels"}}}},
   strips: {"along": {"strips": ["strips"]}, "places": {}},
   texttable: {"along": {"rows": ["rows"], "keys": ["rows"]}, "places": {"selected": "rows"}},
   tokenrow: {"along": {"tokens": ["tokens"], "weights": ["tokens"], "texts": ["tokens"], "keys": ["tokens"], "special": ["tokens"]}, "places": {"selected": "tokens", "marked": {"each": "tokens"}, "breaks": {"each": "tokens"}}},

@@ -353,6 +353,17 @@ export interface Rotation {
   selected: boolean;
 }
 
+/** A sentence in large type, and lines from a pronoun in it to the word that each head says: a line is a vote, as wide as any other. labels: its words; spaced: whether a space stands before each; keys: what a press on each sets, nothing where "". bar: what the bars of the heads are, as text. sides: the name of each and what it is, () for one side; the lines of the first are above the sentence, those of the second below. */
+export interface SentenceVotes extends Figure {
+  labels: string[];
+  spaced: boolean[];
+  keys: string[];
+  pronoun: number;
+  votes: VoteLine[];
+  bar: string;
+  sides: [string, string][];
+}
+
 /** A curve: its name, its points, and what is written at its end. shape: "line", "points", "steps", or "band" from `base` to y; main: the one that is spoken of. */
 export interface Series {
   name: string;
@@ -437,4 +448,15 @@ export interface Tower {
   above: Block[];
   answer: string;
   lit: boolean;
+}
+
+/** The vote of a head in a sentence: the word that it says, as a place, whose noun that is, 0 for the majority's, 1 and 2 for others, the head, the side of the figure that it is of, the share of test sentences in which the head finds the noun, None for no bar, the vote as a sentence, and what a press sets. */
+export interface VoteLine {
+  word: number;
+  noun: number;
+  head: string;
+  side: number;
+  share: number | null;
+  says: string;
+  key: string;
 }

@@ -17,6 +17,7 @@ import { branches, network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";
 import { isLeftwards, set } from "./tokens.js";
+import { sentencevotes } from "./vote_figure.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./omissions.js").Omitted} Omitted */
@@ -53,6 +54,7 @@ const KINDS = {
   branches,
   paperfigure,
   headmatrices,
+  sentencevotes,
   linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure),
 };
 

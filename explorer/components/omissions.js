@@ -7,7 +7,7 @@ const say = sentences("omissions");
 
 /**
  * What there are fewer of: each has a sentence of its name.
- * @typedef {"rows" | "columns" | "tokens" | "queries" | "keys" | "words" | "vectors" | "rotations" |
+ * @typedef {"rows" | "columns" | "tokens" | "queries" | "keys" | "words" | "of_text" | "vectors" | "rotations" |
  *   "facts" | "steps" | "names" | "numbers" | "cells" | "figures" | "untitled"} Part
  */
 /**

@@ -511,6 +511,13 @@ function grown(tree, most) {
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
 
 const GAP = { tokens: "…", weights: NaN, texts: "", keys: "", special: false };
+const LEFT_OUT = { labels: "…", spaced: true, keys: "" };
+
+/** Places of n, and -1 for a sign where some between them are left out, with none of their numbers. @param {number[]} places @param {number} n */
+function withGaps(places, n) {
+  const all = places.flatMap((at, i) => (at === (places[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
+  return places[places.length - 1] < n - 1 ? [...all, -1] : all;
+}
 
 /** The places of those that are selected. @param {any[]} all @returns {number[]} */
 const selectedOf = (all) => all.flatMap(({ selected }, at) => (selected ? [at] : []));
@@ -593,15 +600,22 @@ const CUTS = {
     const { tokens, marked, keys, selected } = figure;
     if (tokens.length <= 2 * most) return figure;
     const places = around(tokens.length, [selected, ...marked, ...named(tokens, says)], 2 * most);
-    // A sign stands where tokens are left out, with none of their numbers.
-    const all = places.flatMap((at, i) => (at === (places[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
-    if (places[places.length - 1] < tokens.length - 1) all.push(-1);
     const own = tokens.map(
       (/** @type {string} */ _, /** @type {number} */ at) => keys?.[at] ?? `${at}`,
     );
     return {
-      ...part({ ...figure, keys: own }, { tokens: all }, GAP),
+      ...part({ ...figure, keys: own }, { tokens: withGaps(places, tokens.length) }, GAP),
       omitted: omissions(["tokens", places.length, tokens.length]),
+    };
+  },
+  sentencevotes(figure, most) {
+    const { labels, pronoun, votes } = figure;
+    if (labels.length <= 2 * most) return figure;
+    const said = votes.map((/** @type {any} */ { word }) => word);
+    const places = around(labels.length, [pronoun, ...said], 2 * most);
+    return {
+      ...part(figure, { labels: withGaps(places, labels.length) }, LEFT_OUT),
+      omitted: omissions(["of_text", places.length, labels.length]),
     };
   },
   strips(figure, most, says) {

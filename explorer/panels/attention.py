@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import head_naming
+from explorer.analysis import head_naming, opening
 from explorer.analysis.attention import (
     SCALES,
     TOKEN_FILTERS,
@@ -30,13 +30,16 @@ from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
 from explorer.analysis.findings import (
     PAIRS,
     Finding,
+    word_groups,
 )
 from explorer.analysis.formatting import fixed, hundredths, word_in_sentence
 from explorer.analysis.word_classes import CONTENT, UNSURE, classes, is_word
 from explorer.components import codec
-from explorer.panels import spec
+from explorer.panels import spec, vote_lines
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
 from explorer.panels.selection import (
+    TOKEN,
+    FirstAttention,
     Head,
     HeadOrEvery,
     KeyOfRow,
@@ -45,6 +48,7 @@ from explorer.panels.selection import (
     OpenedAttention,
     RowOrEvery,
     Selection,
+    attention_of,
     place_if_any,
     select,
 )
@@ -293,6 +297,47 @@ def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> T
         ),
         keys=tuple((str(layer), str(head)) for layer, head in places),
         selected=places.index(chosen) if chosen in places else -1,
+    )
+
+
+def _voted_row(run: Run, chosen: Mapping[str, Any]) -> int | None:
+    """The pronoun that the heads of an attention vote on most clearly."""
+    return opening.voted_word(run.recording(), attention_of(run, chosen))
+
+
+@spec.panel
+def votes(
+    run: Run,
+    token: Annotated[int | None, replace(TOKEN, suits=_voted_row)] = OPENS,
+    attention: FirstAttention = OPENS,
+) -> Panel:
+    """What the best-tested heads of an attention say that a pronoun stands for; a press on a vote
+    opens its head.
+
+    token: the pronoun, the one with the clearest vote where None. Raises ValueError where no tested
+    head votes on it.
+    """
+    selection = select(run, 0, 0, token or 0, attention)
+    words, of = sentences(CONCEPT, "votes"), selection.attention
+    vote = None if token is None else selection.facts.vote_on(of.name, selection.query)
+    if vote is None:
+        word = findings_text.quoted(selection.axes.rows[selection.query])
+        raise ValueError(words("no_pronoun") if token is None else words("no_vote", word=word))
+    groups = word_groups(selection.recording, of.query)
+    opened = {"attention": selection.name} if selection.name else {}
+    keys = tuple(
+        {"layer": each.layer, "head": each.head, "token": groups.starts[vote.row], **opened}
+        for each in vote.ballots
+    )
+    side = vote_lines.Side(vote, keys)
+    return Panel(
+        title=vote_lines.vote_says(vote, groups.labels[vote.row]),
+        finding=words("hint"),
+        figures=(vote_lines.sentence_votes(selection.recording, of.query, (side,), True),),
+        table=vote_lines.vote_columns([vote]),
+        details=words.lines("details"),
+        caption=(words("caption"),),
+        file="votes",
     )
 
 

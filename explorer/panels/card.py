@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unicodedata import east_asian_width
 
-import numpy as np
-
 from explorer.analysis import opening
 from explorer.analysis.attention import groups
 from explorer.analysis.facts import RecordingFacts
@@ -28,7 +26,7 @@ from explorer.analysis.findings import (
 from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.terminology import sorted_edits
-from explorer.analysis.words import Groups
+from explorer.analysis.words import Groups, spaced
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
 from explorer.panels.predictions import Prediction, prediction_at
@@ -345,12 +343,9 @@ def _texts(
 def _in_words(stream: Stream, text: str, of: Groups, ahead: int = 0) -> Text:
     """Words of a stream over `text`. ahead: how many tokens before its own first one a word of `of`
     begins."""
-    ends = [-1, *np.maximum.accumulate(stream.spans[:, 1]).tolist()]
-    begins = [*stream.spans[:, 0].tolist(), -1]
-    starts = [start + ahead for start in of.starts]
     return Text(
         tuple(_short(label) for label in of.labels),
-        tuple(begins[at] != ends[at] or text[begins[at] :][:1].isspace() for at in starts),
+        spaced(stream, text, of, ahead),
         (*of.special[:-1], True) if ahead else of.special,  # the last one is not in the text
     )
 

@@ -1066,3 +1066,191 @@ test("a word's probability rolls from one state to another, and its layers widen
   );
   assert.ok(from < half && half < to, `${[from, half, to]}`);
 });
+
+/** A sentence with votes of these words, as places, on a pronoun. */
+const voted = (labels, pronoun, words, more = {}) => ({
+  kind: "sentencevotes",
+  ...plain,
+  labels,
+  spaced: labels.map((label) => label !== "."),
+  keys: labels.map((label, at) => (label === "." ? "" : `token=${at}`)),
+  pronoun,
+  votes: words.map((word, at) => ({
+    word,
+    noun: [...new Set(words)].indexOf(word),
+    head: `L${at} H0`,
+    side: 0,
+    share: 0.5,
+    says: `L${at} H0 says ${labels[word]}`,
+    key: `layer=${at}`,
+    ...more.votes?.[at],
+  })),
+  bar: "",
+  sides: [],
+  ...more.figure,
+});
+const numbersOf = (d) => d.match(/-?[\d.]+/g).map(Number);
+/** The lines of votes in SVG: where they begin and end, in pixels, and points along them. */
+const linesOf = (svg) =>
+  [...svg.matchAll(/<path d="(M[^"]*[VCQ][^"]*)" fill="none" stroke="(#\w+)"/g)].map(
+    ([, d, stroke]) => {
+      const points = [];
+      let at = [0, 0];
+      for (const [, step, rest] of d.matchAll(/([MLVCQ])([^MLVCQ]*)/g)) {
+        const n = numbersOf(rest);
+        const corners =
+          step === "V" ? [[at[0], n[0]]] : n.flatMap((x, i) => (i % 2 ? [] : [[x, n[i + 1]]]));
+        const bend = [at, ...(step === "M" ? corners.slice(-1) : corners)];
+        const steps = step === "C" || step === "Q" ? 24 : 1;
+        for (let i = 1; i <= steps; i++)
+          points.push(along(step === "M" ? corners : bend, i / steps));
+        at = corners[corners.length - 1];
+      }
+      return { stroke, points };
+    },
+  );
+/** A point of a Bézier curve. */
+function along(corners, t) {
+  if (corners.length === 1) return corners[0];
+  const next = corners
+    .slice(1)
+    .map((to, i) => to.map((value, k) => corners[i][k] * (1 - t) + value * t));
+  return along(next, t);
+}
+const side = ([a, b], [c, d], [e, f]) => Math.sign((c - a) * (f - b) - (d - b) * (e - a));
+/** Whether two lines cross. */
+const cross = (one, other) =>
+  one.slice(1).some((to, i) =>
+    other.slice(1).some((there, k) => {
+      const [a, b, c, d] = [one[i], to, other[k], there];
+      return side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0;
+    }),
+  );
+const SENTENCE =
+  "The waiter brought the soup to the man at the table , but after a while in the kitchen it was cold .".split(
+    " ",
+  );
+
+test("a line of a vote leads from the pronoun to its word, and crosses no other, in any room", () => {
+  const it = SENTENCE.indexOf("it");
+  for (const words of [
+    [4, 4, 1],
+    [1, 4, 10],
+    [1, 1, 1],
+    [4, 21, 1],
+    [21, 21, 4],
+  ])
+    for (const pronoun of [it, SENTENCE.indexOf("to")])
+      for (const width of [240, 360, 600, 900, 1400]) {
+        const pen = new Pen(look, 14, false);
+        figure(pen, voted(SENTENCE, pronoun, words), { x: 0, y: 0, width });
+        const box = (at) => pen.texts.findLast(({ text }) => text === SENTENCE[at]).box;
+        const lines = linesOf(pen.parts.join("")).slice(-words.length);
+        const from = box(pronoun);
+        const left = words.map((at) => box(at));
+        for (const { points } of lines) {
+          const [start, end] = [points[0], points.at(-1)];
+          const said = left.some(
+            ([a, b, c, d]) =>
+              end[0] > a - 30 && end[0] < c + 30 && end[1] > b - 30 && end[1] < d + 30,
+          );
+          assert.ok(said, `ends at a word in ${width}`);
+          assert.ok(
+            start[0] > from[0] - 10 &&
+              start[0] < from[2] + 10 &&
+              Math.abs(start[1] - (from[1] + from[3]) / 2) < 40,
+          );
+          assert.ok(points.every(([x]) => x > -20 && x < width + 20));
+        }
+        lines.forEach((one, i) =>
+          lines
+            .slice(i + 1)
+            .forEach((other) =>
+              assert.ok(!cross(one.points, other.points), `${words} ${pronoun} ${width}`),
+            ),
+        );
+      }
+});
+
+test("a third word of a vote has a sign of its own, and every head and word is named", () => {
+  const svg = drawn("sentencevotes", voted(SENTENCE, 19, [4, 1, 7]), 900);
+  const filled = [...svg.matchAll(/<path d="[^"]*z" fill="(#\w+)"/g)].map(([, fill]) => fill);
+  assert.deepEqual(new Set(filled), new Set(["#008800"]));
+  assert.equal(filled.length, 2, "at its line and at its head");
+  for (const each of ["L0 H0", "L1 H0", "L2 H0"]) assert.ok(svg.includes(each));
+  assert.ok(!drawn("sentencevotes", voted(SENTENCE, 19, [4, 1, 4]), 900).includes('z" fill="#'));
+});
+
+test("each vote is a button of a list with its sentence, its line is the same button once more", () => {
+  const pen = new Pen(look, 14, true);
+  pen.select = ["address"];
+  figure(
+    pen,
+    { ...voted(SENTENCE, 19, [4, 4, 1]), select: ["address"] },
+    { x: 0, y: 0, width: 900 },
+  );
+  const svg = pen.parts.join("");
+  assert.match(svg, /^<g role="list"><g role="listitem"><g class="target button" role="button"/);
+  const labels = [...svg.matchAll(/aria-label="(L\d H0 says \w+)"/g)].map(([, label]) => label);
+  assert.deepEqual(labels, ["L0 H0 says soup", "L1 H0 says soup", "L2 H0 says waiter"]);
+  assert.equal(svg.match(/class="target" aria-hidden="true"/g).length, 3);
+  assert.ok(!svg.includes('aria-label="."'), "a sign is no word to ask about");
+  assert.equal(svg.match(/aria-pressed="true"/g).length, 1, "the pronoun");
+});
+
+test("votes of two models stand above and below one line, and have a sentence each in a narrow place", () => {
+  const of = (width) => {
+    const pen = new Pen(look, 14, false);
+    const votes = [0, 0, 1, 1].map((side) => ({ side }));
+    const sides = [
+      ["A", "reads all"],
+      ["B", "reads on"],
+    ];
+    figure(
+      pen,
+      voted(SENTENCE.slice(0, 6).concat("it", "."), 6, [1, 1, 4, 4], { votes, figure: { sides } }),
+      { x: 0, y: 0, width },
+    );
+    return [pen.texts.filter(({ text }) => text === "it"), linesOf(pen.parts.join(""))];
+  };
+  const [[{ box }], lines] = of(1200);
+  const middle = (box[1] + box[3]) / 2;
+  assert.deepEqual(
+    lines.map(({ points }) => points[10][1] < middle),
+    [true, true, false, false],
+  );
+  assert.equal(of(300)[0].length, 2);
+});
+
+test("a sentence that runs to the left has its first word at the right, a hostile word is text", () => {
+  const pen = new Pen(look, 14, false);
+  const labels = ["הכלב", "ראה", "חתול", "<b>", "הוא", "."];
+  figure(pen, voted(labels, 4, [0, 2, 2]), { x: 0, y: 0, width: 900 });
+  const left = (word) => pen.texts.findLast(({ text }) => text === word).box[0];
+  assert.ok(left("הכלב") > left("ראה") && left("ראה") > left("הוא") && left("הוא") > left("."));
+  assert.ok(pen.parts.join("").includes("&lt;b&gt;") && !pen.parts.join("").includes("<b>"));
+});
+
+test("a sentence with votes that is cut keeps the pronoun and what is said", () => {
+  const whole = voted(SENTENCE, 19, [4, 1, 4]);
+  const short = cut(whole, 4);
+  assert.equal(short.labels[short.pronoun], "it");
+  assert.deepEqual(
+    short.votes.map(({ word }) => short.labels[word]),
+    ["soup", "waiter", "soup"],
+  );
+  assert.ok(short.labels.includes("…") && short.labels.length < SENTENCE.length);
+  const view = {
+    header: { title: "it is soup", finding: "", special: [] },
+    figures: [whole],
+    look,
+  };
+  for (const room of [
+    { width: 1200, height: 560 },
+    { width: 360, height: 600 },
+  ]) {
+    const { texts, height } = laid(view, room, room.width < 640 ? 14 : 28);
+    assert.ok(texts.some(({ text }) => text === "soup") && height <= room.height);
+    for (const { box } of texts) assert.ok(box[3] <= room.height + 1 && box[2] <= room.width + 1);
+  }
+});

@@ -1,0 +1,137 @@
+"""A vote of heads as a figure: the sentence, and a line from the pronoun to what each head says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from explorer.analysis.csv import Columns
+from explorer.analysis.figures import SentenceVotes, VoteLine
+from explorer.analysis.findings import word_groups
+from explorer.analysis.formatting import hundredths
+from explorer.analysis.votes import Ballot, Vote, excerpt, nouns_of
+from explorer.analysis.words import spaced
+from explorer.text.findings import FEW, quoted
+from explorer.text.templates import sentences
+from models.recording import Recording
+
+WORDS = sentences("heads", "votes")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A vote by the words of the sentence that is drawn, whose heads they are and what that model
+    is, "" where there is one side, and what a press on each ballot sets."""
+
+    vote: Vote
+    keys: tuple[Mapping[str, object], ...]
+    name: str = ""
+    about: str = ""
+
+
+def number(n: int) -> str:
+    """A small number as a word."""
+    return FEW[n] if n < len(FEW) else str(n)
+
+
+def vote_says(vote: Vote, word: str) -> str:
+    """What the heads say of a word, in one short sentence without a full stop."""
+    n, pronoun = len(vote.ballots), quoted(word)
+    if vote.noun is None:
+        return WORDS("divided", word=pronoun)
+    noun = next(quoted(each.word) for each in vote.ballots if each.key == vote.noun)
+    if vote.n_votes == n:
+        return WORDS(
+            "all", word=pronoun, noun=noun, heads=WORDS("both" if n == 2 else "every", n=number(n))
+        )
+    (other,) = (quoted(each.word) for each in vote.ballots if each.key != vote.noun)
+    return WORDS("most", word=pronoun, noun=noun, votes=vote.n_votes, n=n, other=other)
+
+
+def ballot_says(ballot: Ballot) -> str:
+    """What one head says, with its weight and its tests."""
+    return WORDS(
+        "ballot",
+        head=name_of(ballot),
+        noun=quoted(ballot.word),
+        weight=hundredths(ballot.weight),
+        n_matches=ballot.n_matches,
+        n=ballot.n,
+    )
+
+
+def name_of(ballot: Ballot) -> str:
+    """A head as a figure names it."""
+    return WORDS("head", layer=ballot.layer, head=ballot.head)
+
+
+def vote_columns(every: Sequence[Vote]) -> Columns:
+    """The ballots of votes as named columns."""
+    ballots = [ballot for vote in every for ballot in vote.ballots]
+    return {
+        "head": [name_of(each) for each in ballots],
+        "word": [each.word for each in ballots],
+        "weight": [each.weight for each in ballots],
+        "found": [each.n_matches for each in ballots],
+        "tests": [each.n for each in ballots],
+    }
+
+
+def sentence_votes(
+    recording: Recording, stream: str, sides: Sequence[Side], has_bars: bool
+) -> SentenceVotes:
+    """The words of a stream around a pronoun and the nouns that are said, with a line for each
+    vote. sides: whose votes are on the same pronoun. has_bars: whether how often a head finds nouns
+    is drawn."""
+    groups = word_groups(recording, stream)
+    every = [each.vote for each in sides]
+    order, row = nouns_of(every), every[0].row
+    text = [at for at, special in enumerate(groups.special) if not special]
+    labels = [groups.labels[at] for at in text]
+    focus = [text.index(at) for at in (row, *order)]
+    shown = [text[at] for at in excerpt(labels, focus)]
+    gaps = spaced(recording.stream(stream), recording.text, groups)
+    drawn: list[int | None] = []  # places, None for words that are left out
+    for before, at in zip((text[0] - 1, *shown), shown):
+        drawn += (
+            [at]
+            if text.index(at) == (text.index(before) + 1 if before in text else 0)
+            else [None, at]
+        )
+    drawn += [None] * (shown[-1] != text[-1])
+    places = {at: number for number, at in enumerate(drawn) if at is not None}
+    ballots = [
+        (at, each, *pair)
+        for at, each in enumerate(sides)
+        for pair in zip(each.vote.ballots, each.keys)
+    ]
+    return SentenceVotes(
+        select=("address",),
+        labels=tuple(WORDS("left_out") if at is None else groups.labels[at] for at in drawn),
+        spaced=tuple(at is None or gaps[at] for at in drawn),
+        keys=tuple(
+            _word_key(groups.labels[at], groups.starts[at]) if at is not None else ""
+            for at in drawn
+        ),
+        pronoun=places[row],
+        votes=tuple(
+            VoteLine(
+                word=places[ballot.key],
+                noun=order[ballot.key],
+                head=name_of(ballot),
+                side=at,
+                share=ballot.n_matches / ballot.n if has_bars else None,
+                says=ballot_says(ballot),
+                key=urlencode(key),
+            )
+            for at, _, ballot, key in ballots
+        ),
+        bar=WORDS("bar", n=every[0].ballots[0].n) if has_bars else "",
+        sides=tuple((each.name, each.about) for each in sides if each.name),
+    )
+
+
+def _word_key(label: str, token: int) -> str:
+    """What a press on a word sets; nothing for a sign."""
+    return urlencode({"token": token}) if any(map(str.isalnum, label)) else ""
