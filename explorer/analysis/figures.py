@@ -208,7 +208,8 @@ class SentenceVotes(Figure):
     labels: its words; spaced: whether a space stands before each; keys: what a press on each sets,
     nothing where "". bar: what the bars of the heads are, as text. sides: the name of each and what
     it is, () for one side; the lines of the first are above the sentence, those of the second
-    below."""
+    below. row: the pronoun's token, and of how many rows and columns of the heads' pictures, for
+    the grid beside it."""
 
     labels: Annotated[tuple[str, ...], LABELS] = ()
     spaced: Annotated[tuple[bool, ...], LABELS] = ()
@@ -217,6 +218,7 @@ class SentenceVotes(Figure):
     votes: Annotated[tuple[VoteLine, ...], PlacesOn(LABELS)] = ()
     bar: str = ""
     sides: tuple[tuple[str, str], ...] = ()
+    row: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -353,7 +353,7 @@ export interface Rotation {
   selected: boolean;
 }
 
-/** A sentence in large type, and lines from a pronoun in it to the word that each head says: a line is a vote, as wide as any other. labels: its words; spaced: whether a space stands before each; keys: what a press on each sets, nothing where "". bar: what the bars of the heads are, as text. sides: the name of each and what it is, () for one side; the lines of the first are above the sentence, those of the second below. */
+/** A sentence in large type, and lines from a pronoun in it to the word that each head says: a line is a vote, as wide as any other. labels: its words; spaced: whether a space stands before each; keys: what a press on each sets, nothing where "". bar: what the bars of the heads are, as text. sides: the name of each and what it is, () for one side; the lines of the first are above the sentence, those of the second below. row: the pronoun's token, and of how many rows and columns of the heads' pictures, for the grid beside it. */
 export interface SentenceVotes extends Figure {
   labels: string[];
   spaced: boolean[];
@@ -362,6 +362,7 @@ export interface SentenceVotes extends Figure {
   votes: VoteLine[];
   bar: string;
   sides: [string, string][];
+  row: number[];
 }
 
 /** A curve: its name, its points, and what is written at its end. shape: "line", "points", "steps", or "band" from `base` to y; main: the one that is spoken of. */

@@ -18,6 +18,7 @@ const UNNAMED = ["no clear pattern", "text too short"];
 const MANY = 96; // heads from which on those that rest on sinks are folded
 const SHOWN = 45; // of the others, the strongest first
 const BROAD = 20; // letters from which on the scale is long
+const LOW = 0.72; // of its width, the height of a head that shows one row
 const NARROW = 27; // letters: on a phone the words of the selected head alone are written
 
 /** Unpack what came, once. @param {HeadMatrices} figure */
@@ -39,6 +40,14 @@ function unpack(figure) {
 /** The head on screen. @param {HeadMatrices} figure @returns {number[]} */
 export const chosen = ({ follows, selected }) =>
   follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
+
+/** The noun that a head says by its vote, as its order; -1 for none. @param {HeadMatrices} figure @param {number} layer @param {number} head @returns {number} */
+function saidBy({ follows }, layer, head) {
+  const votes = follows === "head" ? bus.now.votes || [] : [];
+  return (
+    votes.find((/** @type {any} */ one) => one.layer === layer && one.head === head)?.noun ?? -1
+  );
+}
 
 /** The word that is selected, [axis, place], where the figure has it. @param {HeadMatrices} figure */
 export function wordOf({ follows, tokens, keys }) {
@@ -228,6 +237,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const [layers, heads, rows, columns] = figure.shape;
   const which = someOf(figure);
   const word = strip(figure);
+  const strips = word && figure.follows === "head"; // a row has no height of its own
   const [down, across] = which ? [0, 0] : [2.2 * letter, 1.5 * letter];
   const bare = word && width < NARROW * letter;
   const [gap, label] = [(heads > 8 || pen.least ? 0.3 : 0.5) * letter, (bare ? 0.5 : 1.7) * letter];
@@ -253,7 +263,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     Math.min(room, 9 * letter, Math.max(most, (pen.least ? 1.2 : 3.2) * letter)),
   );
   if (pen.least && wide > room + 0.5) pen.right = Infinity; // it would reach into what is beside it
-  const high = wide * Math.max(0.5, Math.min(2, rows / columns));
+  const high = wide * (strips ? LOW : Math.max(0.5, Math.min(2, rows / columns)));
   const [left, top] = [x + down, y + legend + across];
   const headed = Math.max(0, ...titles.map((line) => pen.width(line, bold))) + width - beside;
   const right =
@@ -275,7 +285,9 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     const [layer, head] = [Math.floor(at / heads), at % heads];
     const line = top + Math.floor(place / perLine) * (high + label + lead) + lead;
     const spot = left + (place % perLine) * (wide + gap);
-    const on = openLayer === layer && openHead === head;
+    const noun = saidBy(figure, layer, head);
+    const on = (openLayer === layer && openHead === head) || noun >= 0;
+    const ink = noun > 0 ? look.categorical[Math.min(noun, 2)] : look.primary;
     const read = idle && !on ? reads(figure, word, at) : MEANING;
     const draw = () => {
       if (which)
@@ -298,7 +310,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       if (on)
         pen.rect(spot - 2, line - 2, wide + 4, high + 4, {
           fill: "none",
-          stroke: look.primary,
+          stroke: ink,
           "stroke-width": 3,
           rx: 3,
         });
@@ -315,7 +327,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
         size: 0.8,
         room: wide + gap / 2,
         bold: on || Boolean(word),
-        fill: on ? look.primary : undefined,
+        fill: on ? ink : undefined,
         alpha: back[at] ? 0.6 : undefined,
       };
       const caption = captionOf(figure, at, word);

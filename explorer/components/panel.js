@@ -90,9 +90,11 @@ export default mount("panel", style, (view) => {
     view.figures.find((/** @type {any} */ each) => each.kind === kind),
   );
   if (grid?.follows === "head") followed(view, grid);
+  const vote = view.figures.find((/** @type {any} */ each) => each.row?.length);
+  if (vote) tellVote(vote);
   if (!linked) return;
   view.finding.replaceChildren(...said(unpack(linked)));
-  bus.tell({ layer: linked.at[0], head: linked.at[1] });
+  bus.tell({ layer: linked.at[0], head: linked.at[1], votes: undefined });
   tellWord(view, linked);
   ahead(view, (address) => go(view, linked, address));
 });
@@ -490,7 +492,7 @@ function kindAt(view, target, kind) {
 /** Follow the head and the word on screen. @param {View} view @param {any} grid */
 function followed(view, grid) {
   const at = view.figures.indexOf(grid);
-  const now = () => JSON.stringify([wordShown(grid), bus.now.layer, bus.now.head]);
+  const now = () => JSON.stringify([wordShown(grid), bus.now.layer, bus.now.head, bus.now.votes]);
   let drawn = now();
   bus.tell({
     coarse: (/** @type {number} */ layer, /** @type {number} */ head) => coarse(grid, layer, head),
@@ -658,6 +660,15 @@ function tellWord(view, linked) {
     selected[axis] < 0 ? -1 : ((firsts || places)[axis]?.[selected[axis]] ?? selected[axis]);
   const word = { axis, at, rows: sizes[ROW], columns: sizes[COLUMN] };
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
+}
+
+/** The pronoun of a vote, and the nouns by the heads that say them, for the grid of all heads. @param {any} vote */
+function tellVote({ row: [at, rows, columns], votes }) {
+  const heads = votes.map((/** @type {any} */ { key, noun }) => {
+    const said = new URLSearchParams(key);
+    return { layer: Number(said.get("layer")), head: Number(said.get("head")), noun };
+  });
+  bus.tell({ word: { axis: ROW, at, rows, columns }, layer: -1, head: -1, votes: heads });
 }
 
 /** Go to the head and the word of an address, from what is here of them. @param {View} view @param {any} linked @param {Record<string, string>} address */

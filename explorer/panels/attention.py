@@ -330,10 +330,12 @@ def votes(
         for each in vote.ballots
     )
     side = vote_lines.Side(vote, keys)
+    figure = vote_lines.sentence_votes(selection.recording, of.query, (side,), True)
+    row = groups.starts[vote.row], *of.pattern.shape[2:]
     return Panel(
         title=vote_lines.vote_says(vote, groups.labels[vote.row]),
         finding=words("hint"),
-        figures=(vote_lines.sentence_votes(selection.recording, of.query, (side,), True),),
+        figures=(replace(figure, row=row),),
         table=vote_lines.vote_columns([vote]),
         details=words.lines("details"),
         caption=(words("caption"),),

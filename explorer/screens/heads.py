@@ -221,7 +221,7 @@ class HeadOnShow:
         one, on = self.one, self.selection
         if one is not None:
             is_crowd = one.kind == CROWD
-            return findings.crowd(one).partition("; ")[0] if is_crowd else findings.statement(one)
+            return findings.crowd(one).partition("; ")[0] if is_crowd else findings.coloured(one)
         if self.row is None:
             return findings.named(self.view.head)
         weights = on.attention.pattern[on.layer, on.head, self.row]

@@ -65,6 +65,20 @@ def statement(one: Finding, mark: Mark = marked) -> str:
     return sentence[:1].upper() + sentence[1:] if one.kind == findings.CHAT else sentence
 
 
+COLOURS = ("primary", "blue", "green")  # of the nouns of a vote, as its picture has them
+
+
+def coloured(one: Finding) -> str:
+    """A finding as `statement`, the nouns of a vote in the colours of its picture."""
+    nouns = one.words[1:] if one.ballots else ()
+
+    def mark(word: str) -> str:
+        colour = dict(zip(nouns, COLOURS)).get(word)
+        return f":{colour}[{marked(word)}]" if colour else marked(word)
+
+    return statement(one, mark)
+
+
 def _slots(one: Finding, mark: Mark) -> dict[str, object]:
     """The slots of a finding's sentences."""
     words, counts = tuple(mark(word) for word in one.words), dict(one.counts)

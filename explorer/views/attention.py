@@ -25,7 +25,7 @@ from explorer.layout.current_recording import take_text
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
-from explorer.screens.heads import ChangedWord, HeadOnShow
+from explorer.screens.heads import OF_ONE_HEAD, ChangedWord, HeadOnShow
 from explorer.screens.screen import Screen, screen_of
 from explorer.state import url_state
 from explorer.state.visit import visit
@@ -107,9 +107,8 @@ def headline(one: HeadOnShow) -> None:
             title, why = one.headline, one.evidence
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
-            below = one.place + one.between_tokens + one.since(visit.changed_word)
-            with st.container(horizontal=True, gap="xxsmall"):
-                st.markdown(HEAD("press") if one.has_vote else below, width="content")
+            if not one.has_vote:
+                st.markdown(one.place + one.between_tokens + one.since(visit.changed_word))
         if one.one and (test := findings.question(one.one)):
             offer_test(test, one.one, one)
         if one.selection.run.text == OPENING_TEXT and not visit.toured:
@@ -186,6 +185,8 @@ def head_actions(one: HeadOnShow) -> None:
     """The ways on from this head: how its weight is made, the model without it, another sentence,
     and the next finding."""
     on, cell = one.selection, one.view.opened
+    if one.one is not None and one.one.ballots:
+        st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
     said = HEAD("computed", weight=hundredths(cell.weight))
     if text.any() and st.button(said, key="to weight", type="tertiary"):
@@ -207,14 +208,21 @@ def head_actions(one: HeadOnShow) -> None:
         offer_finding(following, HEAD("next"), "next finding")
 
 
+def show_vote() -> None:
+    """Show what all tested heads say of the word again. For a callback."""
+    for name in OF_ONE_HEAD:
+        st.session_state[name] = url_state.default(name)
+
+
 def also_found(one: HeadOnShow) -> None:
     """What else is found in the text; a press opens it."""
     others = [each for each in one.listed if each != one.one]
     if not others:
         return
     st.subheader(HEAD("also"), anchor=False)
-    for at, finding in enumerate(others):
-        offer_finding(finding, findings.statement(finding), f"also {at}")
+    with st.container(gap="xxsmall", key="also"):
+        for at, finding in enumerate(others):
+            offer_finding(finding, findings.statement(finding), f"also {at}")
 
 
 def keep_selection(one: HeadOnShow) -> None:
@@ -291,6 +299,7 @@ def heads_tab(
     shown = screen_of(places.TABS["heads"], run, url_state.words())
     if len(recording.attention) > 1:
         controls.pick_attention(recording, shown.chosen["attention"])
+    room = st.empty()
     bar = st.container(key="after-selection")
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
@@ -303,10 +312,11 @@ def heads_tab(
         with top:
             headline(one)
     picture = shown.panel("attention.votes" if one.has_vote else "attention.head")
-    with bar:
-        if one.has_vote:
+    if one.has_vote:
+        with room.container():
             vote(shown, picture)
-        else:
+    else:
+        with bar:
             head_selection(one, shown.chosen)
     with left:
         below_grid(shown, one)
