@@ -22,7 +22,7 @@ TEXTS = {
 }
 # Panels of each tab but Flow, whose picture moves, and of what has none.
 WITHOUT = {"flow", "live", "lessons", "classroom"}
-TABS = [tab for tab in places.TABS if tab not in WITHOUT]
+TABS = [tab for tab in places.ROWS if tab not in WITHOUT]
 OF_OTHERS = [("decoder", tab) for tab in ("heads", "residual", "attribution", "generate")]
 OF_OTHERS += [("translator", tab) for tab in ("heads", "weight", "translate", "lens")]
 OF_OTHERS += [("induction", "twins")]  # two models without common checkpoints

@@ -65,7 +65,7 @@ def fill(room: Any) -> None:
 def _offer_to_lesson() -> None:
     """The press that makes what is on screen a step of the reader's own lesson."""
     tab, panels = visit.page, export_menu.panels_on_page()
-    if not places.TABS[tab].is_step:
+    if not places.ROWS[tab].is_step:
         return
     main = next((each for each in panels if each.name == "attention.head"), None)
     main = main or next(iter(panels), None)

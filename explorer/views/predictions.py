@@ -254,7 +254,7 @@ def no_room(run: Run, reason: str) -> None:
     st.info(WORDS(name, reason=literal(reason)))
     chosen = url_state.values(predictions_panels.word, run, {"token": n - 1})
     if tab.show(predictions_panels.word, run, chosen):
-        lead = places.TABS["word"].leads["attribution"]
+        lead = places.ROWS["word"].leads["attribution"]
         navigation.link("attribution", lead.label, {"token": n - 1, "against": ""})
 
 
