@@ -1,4 +1,4 @@
-"""The selected word and head, and the edits of Edit the model, on all tabs."""
+"""The selected word and head, and the edits of Take out, on all tabs."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     views: what draws each row, by its id."""
     state = st.session_state
     place, tab = places.place_of(visit.page), places.tab_of(visit.page)
-    titles = {each.id: each.title for each in places.PLACES[place].tabs}
+    titles = {each.id: needs.title(each, visit.model) for each in places.PLACES[place].tabs}
     key = f"tabs of {place}"
     state[key] = titles[tab.id]
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
@@ -113,7 +113,8 @@ def _want(tab: str) -> None:
 
 def _take_tab(key: str, place: str) -> None:
     label = st.session_state[key]
-    _open(next(tab for tab in places.PLACES[place].tabs if tab.title == label).id)
+    every = places.PLACES[place].tabs
+    _open(next(tab.id for tab in every if label in (tab.title, *tab.titles.values())))
 
 
 def _take_row(key: str) -> None:

@@ -105,7 +105,7 @@ def _show_link(link: str) -> None:
 
 
 def _run() -> Run:
-    """The text on screen under the edits of Edit the model, without these where it cannot follow
+    """The text on screen under the edits of Take out, without these where it cannot follow
     them."""
     run = current_recording.run_on_screen(current_recording.typed_target(visit.model))
     return under_edits(run, str(st.session_state.edits))[0]

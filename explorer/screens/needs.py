@@ -140,13 +140,25 @@ class Unmet:
         )
 
 
+def is_ready(model: str) -> bool:
+    """True for a model of which it is known what it does."""
+    return model_names.is_local(model) or host.current.is_loaded(model)
+
+
+def title(tab: places.Tab, model: str) -> str:
+    """What a tab is called for a model."""
+    if not tab.titles or model_names.is_recorded(model) or not is_ready(model):
+        return tab.title
+    facts = model_card.facts(model)
+    return tab.titles.get("classes" if facts.get("classes") else facts["kind"], tab.title)
+
+
 def unmet(tab: str, model: str) -> Unmet | None:
     """What keeps a tab from being shown for a model, None where nothing does. A model that is not
     in memory yet is judged when it is."""
     needs = places.ROWS[tab].needs
     if model_names.is_recorded(model):
         return Unmet(tab, model) if needs else None
-    is_ready = model_names.is_local(model) or host.current.is_loaded(model)
-    if not is_ready or needs not in NEEDS or NEEDS[needs].fits(model):
+    if not is_ready(model) or needs not in NEEDS or NEEDS[needs].fits(model):
         return None
     return Unmet(tab, model)

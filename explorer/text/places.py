@@ -69,8 +69,9 @@ class Tab:
     its title.
 
     label, beside: of a tab that shows one of several rows at a time, what it is called among them,
-    and the others, each with its title there. was_in: the place that addresses of it name which
-    were shared before it stood in its own.
+    and the others, each with its title there. titles: what a tab is called for some models, by
+    their kinds, "classes" for those that classify texts. was_in: the place that addresses of it
+    name which were shared before it stood in its own.
 
     panels: the names of those that it shows from top to bottom, below those of one of its views
     where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
@@ -108,6 +109,7 @@ class Tab:
 
     label: str = ""
     beside: tuple[Tab, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
     was_in: str = ""
 
     below: tuple[str, ...] = ()
@@ -173,7 +175,7 @@ ATTENTION = (
         beside=(
             Tab(
                 "circuits",
-                "Looks for and writes",
+                "Matching and output",
                 ("circuits.circuits",),
                 reads=("target",),
                 needs="weights",
@@ -274,8 +276,10 @@ ARCHITECTURE = (
 PREDICT = (
     Tab(
         "word",
-        "Next or masked word",
+        "Next or hidden word",
         ("predictions.word",),
+        titles={"encoder": "Hidden word", "classes": "Class"}
+        | dict.fromkeys(("decoder", "encoder-decoder"), "Next word"),
         leads={
             "attribution": Lead("Contributions to this logit"),
             "classroom": Lead(
@@ -292,6 +296,7 @@ PREDICT = (
         "Why this word",
         ("attribution.logit",),
         label="Contributions",
+        titles={"classes": "Why this class"},
         beside=(
             Tab(
                 "lens",
@@ -304,7 +309,7 @@ PREDICT = (
         ),
         for_classes=Tab(
             "attribution",
-            "Why this class",
+            "Why this word",
             ("attribution.class_logit",),
             wait="Following the class back to the words …",
         ),

@@ -362,7 +362,7 @@ def head_of_class(shown: Screen) -> None:
 
 @tab.by_hand("generate")
 def generate() -> None:
-    """The tab Generate."""
+    """The tab Answer."""
     current_recording.show_fallback()
     run = current_recording.read_current(edited=False)
     generation_panels(run.model, run.text)
