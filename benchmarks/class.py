@@ -64,7 +64,7 @@ COMPUTATIONS = {
 }
 
 # Visits that measure memory: the tabs in turn, and the models that read 512 tokens.
-TABS = tuple(places.TABS)
+TABS = tuple(places.ROWS)
 MODELS = ("encoder", "decoder", "minilm", "translator")
 PARTS = 10  # of the visits
 AT_ONCE = 4  # readers of them

@@ -44,7 +44,9 @@ def _first_paragraph(function: object) -> str:
 def _pages(rows: list[str]) -> Iterable[str]:
     for place in places.PLACES.values():
         for tab in place.tabs:
-            yield f"| {place.title} | {tab.title} | `{places.address(tab.id, {})}` |"
+            for row, label in (places.labels(tab) or {tab.id: ""}).items():
+                of_tab = f"{tab.title}: {label}" if label else tab.title
+                yield f"| {place.title} | {of_tab} | `{places.address(row, {})}` |"
 
 
 def _choices(_: list[str]) -> Iterable[str]:

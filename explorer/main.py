@@ -23,9 +23,13 @@ from explorer.views import tabs  # noqa: E402
 
 assert tabs.VIEWS  # with them the choices of all tabs are declared
 
+here = page.url_path or places.FIRST
+named = places.tab_in(here, st.query_params.get("tab", ""))
+if (there := places.place_of(named)) != here:  # it stood here when the link was shared
+    st.switch_page(pages[there], query_params=st.query_params.to_dict())
 with sessions.uninterrupted():
     opened_recordings.open_first()
-    url_state.begin(page.url_path or places.FIRST)
+    url_state.begin(here)
     export_menu.begin()
     if tab := visit.wanted_page:
         visit.wanted_page = ""

@@ -14,7 +14,7 @@ from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = str(ROOT / "explorer" / "main.py")
-TABS = tuple(places.TABS)
+TABS = tuple(places.ROWS)  # what tabs show, each by itself
 
 
 def aimed(app: AppTest, tab: str, /, **asked: str) -> AppTest:

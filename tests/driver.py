@@ -284,11 +284,14 @@ class Visitor:
         self.page.goto(f"{self.server}/{query}{said}")
         return self.drawn()
 
-    def go(self, place: str, tab: str = "") -> Visitor:
-        """To a place by its link, and to one of its tabs by that."""
+    def go(self, place: str, tab: str = "", shown: str = "") -> Visitor:
+        """To a place by its link, to one of its tabs by that, and to one of several things that it
+        shows by its button."""
         self.page.get_by_role("link", name=place, exact=True).first.click()
         if tab:
             self.page.get_by_role("tab", name=tab, exact=True).click()
+        if shown:
+            self.page.locator(".st-key-rows").get_by_role("radio", name=shown, exact=True).click()
         return self
 
     def drawn(self) -> Visitor:

@@ -304,7 +304,7 @@ def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     page.wait_for_url("**layer=1**head=5**")
     visitor.drawn().go("Architecture")
     page.wait_for_url("**/architecture?**")
-    visitor.go("Attention", "One weight")
+    visitor.go("Attention", "One head")
     page.wait_for_url("**tab=weight**")
     page.go_back()
     page.wait_for_url(lambda url: "tab" not in url and "architecture" not in url)

@@ -1,4 +1,4 @@
-"""The tab One weight: the panels on one cell, and which cell a link opens."""
+"""The tab One head: the panels on one cell, and which cell a link opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab of claims: what it lists and links to."""
+"""Claims on the tab Concepts: what it lists and links to."""
 
 from __future__ import annotations
 

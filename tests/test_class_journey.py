@@ -109,7 +109,7 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     assert "Layer 0, head 5, from the small picture" in student.said()
     assert student.page.locator(".st-key-finding p:has-text('Layer 0, head 5')").count() == 0
     # Another page too: the teacher's own picture, drawn by the views themselves.
-    teacher.page.get_by_role("tab", name="One weight").click()
+    teacher.page.get_by_role("tab", name="One head").click()
     board = student.page.frame_locator(FRAME)
     board.locator("[data-panel^='anatomy'] svg").first.wait_for()
     text = board.locator("[data-panel^='anatomy']").first.text_content()
@@ -430,7 +430,7 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     student.page.evaluate(COUNT_SENT)
     teacher.page.locator(".cell").nth(5).click()
     board.locator("p", has_text="Layer 0, head 5 (").wait_for()  # below the headline of the page
-    teacher.page.get_by_role("tab", name="One weight").click()
+    teacher.page.get_by_role("tab", name="One head").click()
     board.locator("[data-panel^='anatomy'] svg").first.wait_for()
     assert student.page.evaluate("window.sent") == 0 and "mat" not in student.page.url
     student.page.evaluate(COUNT_NEWS)

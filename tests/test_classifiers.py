@@ -355,6 +355,8 @@ def test_the_attribution_tab_of_a_classifier_is_of_its_classes(tmp_path: Path) -
     there(name)
     app = opened("attribution", model=name, text=TEXT, of_class="2", part="self.0.1")
     assert not app.exception and app.session_state.model == name
+    assert [each.label for each in app.tabs][:2] == ["Class", "Why this class"]
+    assert not [each for each in app.segmented_control if str(each.key).startswith("rows of ")]
     (panel,) = panels_on(app)
     assert panel["title"] == "Attribution of a class" and f"“{NAMES[2]}”" in panel["finding"]
     assert any("Layer 0, head 1" in each.value for each in app.markdown)

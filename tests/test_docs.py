@@ -13,7 +13,7 @@ import headlight
 from docs import glossary, reference, why_this_weight
 from explorer.panels.spec import Panel
 from explorer.state import url_state
-from explorer.text import places
+from explorer.text import lesson, places
 from models import edits
 from models.model import Model
 from tests import clone
@@ -104,11 +104,12 @@ def test_the_measured_examples_are_what_the_code_measures() -> None:
 
 def test_every_page_stands_in_the_reference() -> None:
     rows = re.findall(r"^\| (.+) \| (.+) \| `(/.*)` \|$", REFERENCE, re.MULTILINE)
-    assert rows == [
-        (place.title, tab.title, places.address(tab.id, {}))
-        for place in places.PLACES.values()
-        for tab in place.tabs
-    ]
+    assert [address for _, _, address in rows] == [places.address(row, {}) for row in places.ROWS]
+    for place, shown, address in rows:
+        row, _ = lesson.parts(address)
+        tab, label = places.tab_of(row), places.labels(places.tab_of(row)).get(row, "")
+        assert place == places.PLACES[places.place_of(row)].title
+        assert shown == (f"{tab.title}: {label}" if label else tab.title)
 
 
 def test_every_link_parameter_stands_in_the_reference() -> None:

@@ -1,4 +1,4 @@
-"""The tab Generate: greedy or drawn steps, stored keys, the end of a text."""
+"""The tab Answer: greedy or drawn steps, stored keys, the end of a text."""
 
 from __future__ import annotations
 

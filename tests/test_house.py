@@ -486,12 +486,12 @@ def test_the_facts_of_a_tab_stand_in_one_table() -> None:
 
     example = ModuleType("example")
     example.AS_TRAINED, example.KINDS = ("circuits", "live"), ("circuits", "heat")
-    assert [*tables_by_tab(example, places.TABS)] == ["AS_TRAINED"]
-    own = [*tables_by_tab(places, places.TABS).values(), tabs.VIEWS]
-    assert tab.VIEWS.keys() == places.TABS.keys() - {"classroom"}  # which is a page by itself
+    assert [*tables_by_tab(example, places.ROWS)] == ["AS_TRAINED"]
+    own = [*tables_by_tab(places, places.ROWS).values(), tabs.VIEWS]
+    assert tab.VIEWS.keys() == places.ROWS.keys() - {"classroom"}  # which is a page by itself
     for path in below("explorer/"):
         if path.stem not in ("main", "__init__"):
-            found = tables_by_tab(import_module(module_of(path)), places.TABS)
+            found = tables_by_tab(import_module(module_of(path)), places.ROWS)
             others = [name for name, each in found.items() if not any(each is one for one in own)]
             assert not others, f"{path.name}: {others}"
 

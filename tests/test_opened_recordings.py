@@ -45,8 +45,12 @@ def test_every_tab_draws_it_or_says_in_a_sentence_what_it_needs(model: RecordedM
         clean(go(app, tab))
         assert app.session_state.model == model.name, "no other model stands in its place"
         said = [each.value for each in app.info]
-        if places.TABS[tab].needs:
-            assert len(said) == 1 and said[0].startswith("This tab needs") and not panels_on(app)
+        if places.ROWS[tab].needs:
+            assert (
+                len(said) == 1
+                and said[0].startswith(("This tab needs", "This view needs"))
+                and not panels_on(app)
+            )
         else:
             assert panels_on(app) or said or tab == "lessons", tab
         assert panels_on(app) or tab not in drawn, tab

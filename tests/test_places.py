@@ -14,7 +14,7 @@ from explorer.text import lesson, places
 from explorer.text.places import Fold, Tab
 from explorer.text.templates import named
 
-ROWS = tuple(places.TABS.values())
+ROWS = tuple(places.ROWS.values())
 EVERY_ROW = (*ROWS, *(tab.for_classes for tab in ROWS if tab.for_classes))
 
 
@@ -27,8 +27,34 @@ def panels_in(tab: Tab) -> set[str]:
     }
 
 
-def test_an_address_leads_to_the_tab_that_it_is_of_and_any_other_word_to_the_first() -> None:
-    assert len(ROWS) == len(set(TABS)) == sum(len(each.tabs) for each in places.PLACES.values())
+# What stays in sight: a tab by itself, or what a tab opens on.
+IN_SIGHT = {
+    "heads": "Heads",  # the matrices of all heads
+    "positions": "Positions",  # encodings as heat maps
+    "residual": "Residual stream",  # its norms
+    "embeddings": "Embeddings",  # their trajectories
+}
+
+
+def test_there_are_18_tabs_and_the_class_and_the_first_pictures_stay_in_sight() -> None:
+    assert len(places.TABS) - 1 == 18
+    assert {tab: places.TABS[tab].title for tab in IN_SIGHT} == IN_SIGHT
+    assert [tab.id for tab in places.PLACES["attention"].tabs][0] == places.first_tab(places.FIRST)
+
+
+def test_a_tab_of_several_rows_calls_each_by_another_name() -> None:
+    for tab in places.TABS.values():
+        labels = places.labels(tab)
+        assert len(labels) == len({*labels.values()}) and all(labels.values())
+        assert len(labels) == (1 + len(tab.beside) if tab.beside else 0)
+        assert bool(tab.label) == bool(tab.beside)
+        assert all(not (each.beside or each.label) for each in tab.beside)
+        assert all(places.tab_of(row) is tab for row in labels)
+    assert len({places.title(row) for row in TABS}) == len(TABS)
+
+
+def test_an_address_leads_to_what_it_is_of_and_any_other_word_to_the_first() -> None:
+    assert len(ROWS) == len(set(TABS)) == sum(1 + len(tab.beside) for tab in places.TABS.values())
     for tab in TABS:
         address = places.address(tab, {"layer": "1"})
         assert lesson.parts(address) == (tab, {"layer": "1"})
@@ -36,6 +62,9 @@ def test_an_address_leads_to_the_tab_that_it_is_of_and_any_other_word_to_the_fir
         assert places.tab_in(place, tab) == tab and places.place_of(tab) == place
     for word in ("", "heads", "nowhere"):  # of another place, or of none
         assert places.tab_in("predict", word) == "word"
+    moved = {row.id: row.was_in for row in ROWS if row.was_in}
+    assert moved == {"twins": "training"} and places.tab_in("training", "twins") == "twins"
+    assert lesson.local("/training?tab=twins&layer=1", 1) == "/learn?tab=twins&layer=1"
 
 
 @pytest.mark.parametrize("tab", EVERY_ROW, ids=lambda tab: tab.id)
@@ -53,7 +82,7 @@ def test_a_row_names_panels_choices_and_tabs_that_are_there(tab: Tab) -> None:
 
 
 def test_the_way_to_a_use_of_the_selection_ends_on_a_tab_that_has_one() -> None:
-    leads = {tab.id: places.TABS[tab.nearest] for tab in ROWS if tab.nearest}
+    leads = {tab.id: places.ROWS[tab.nearest] for tab in ROWS if tab.nearest}
     assert "heads" not in leads and all(not nearest.nearest for nearest in leads.values())
 
 

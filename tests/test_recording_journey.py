@@ -43,8 +43,9 @@ def test_what_was_saved_is_opened_and_drawn(visitor: Visitor, tmp_path: Path) ->
     visitor.at_rest()
     assert from_npz(visitor.export("All activations (NPZ)").read_bytes()).text == TEXT
 
-    page.get_by_role("tab", name="QK & OV").click()
-    page.wait_for_selector("text=This tab needs the weights of a head")
+    page.get_by_role("tab", name="One head").click()
+    page.wait_for_selector("[data-panel='anatomy.weight'][data-token]")
+    assert page.locator(".st-key-rows").count() == 0, "a recording holds no weights of a head"
     page.get_by_role("link", name="Architecture").first.click()
     page.wait_for_selector("[data-panel='architecture.flow'][data-token]")
     page.get_by_role("tab", name="Residual stream").click()

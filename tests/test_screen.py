@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The river bank was steep, so we sat down on it."
 MODELS = ("encoder", "decoder", "minilm", "translator")
 BY_HAND = ("generate", "edit", "live", "lessons", "claims", "classroom")
-TABS = tuple(tab for tab in places.TABS if tab not in BY_HAND)
+TABS = tuple(tab for tab in places.ROWS if tab not in BY_HAND)
 # What else than their first panels tabs show, and what a reader chooses in them.
 OTHERS = (
     *(("weight", {"weight_fold": fold, "word": "it"}) for fold in ("Sources", "Heads")),
@@ -125,7 +125,7 @@ def test_a_press_on_a_head_leads_to_the_address_that_shows_it() -> None:
 
 def test_all_heads_are_there_before_it_is_known_what_is_told() -> None:
     run = Run("encoder", "All heads of a text are there before what is told of one of them.")
-    shown = screen_of(places.TABS["heads"], run, {"layer": "99", "tone": "1"})
+    shown = screen_of(places.ROWS["heads"], run, {"layer": "99", "tone": "1"})
     panels = shown.panels()
     assert next(panels).name == "attention.heads"
     assert not is_kept(RecordingFacts.other_findings, run.recording())

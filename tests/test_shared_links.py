@@ -69,7 +69,7 @@ def opened_with_calls(link: str) -> tuple[AppTest, list[str]]:
 def test_the_links_are_of_all_tabs_and_of_most_choices() -> None:
     asked = [dict(parse_qsl(urlsplit(each["link"]).query)) for each in LINKS]
     assert len(LINKS) >= 60 and len({each["link"] for each in LINKS}) == len(LINKS)
-    assert {each["tab"] for each in LINKS} == places.TABS.keys()
+    assert {each["tab"] for each in LINKS} == places.ROWS.keys()
     chosen = {name for each in asked for name in each} & {*url_state.names()}
     assert len(chosen) >= len(url_state.names()) // 2
 

@@ -70,7 +70,7 @@ def test_a_picture_of_the_text_before_is_pale_while_the_server_is_silent(
 def test_a_press_that_is_not_answered_is_said_too(cable: Cable, distant: Visitor) -> None:
     page = distant.open(text=SHOWN).page
     cable.flows.clear()
-    page.get_by_role("tab", name="Aggregated", exact=True).click()
+    page.get_by_role("radio", name="All heads together", exact=True).click()
     expect(page.locator(SIGN)).to_have_text(SAYS["waits"])
     cable.flows.set()
     page.wait_for_selector(f"{HEAD}", state="detached")

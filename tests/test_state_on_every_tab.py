@@ -1,4 +1,4 @@
-"""The selected word and head, and the edits of Edit the model, on all tabs."""
+"""The selected word and head, and the edits of Take out, on all tabs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_edits(app: AppTest, tab: str, edits: tuple[Edit, ...]) -> None:
     assert any(literal(describe(edits)) in each.value for each in app.markdown), "badge"
     captions = [line for one in panels_on(app) for line in one["caption"] if "edits: " in line]
     as_trained = any("as it was trained" in each.value for each in app.caption)
-    assert as_trained == places.TABS[tab].as_trained
+    assert as_trained == places.ROWS[tab].as_trained
     expected = "none" if as_trained else describe(edits)
     assert all(f"edits: {expected}" in line for line in captions), captions
     assert as_trained or captions, "a picture that names its model"
@@ -65,7 +65,7 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
         assert why in [each.value for each in app.caption]
         app.button(key="to nearest").click().run()
         shown = clean(app).session_state
-        assert (shown.page, shown.model) == (places.TABS[tab].nearest, "encoder")
+        assert (shown.page, shown.model) == (places.ROWS[tab].nearest, "encoder")
     else:
         check_selection(app)
 

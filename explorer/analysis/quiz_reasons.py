@@ -496,7 +496,7 @@ def rescaled(attention: Attention, factor: np.ndarray) -> np.ndarray:
 
 
 def seen_under(on: AskedSentence, edits: tuple[Edit, ...], question: Question) -> Question:
-    """The question with its answer on Edit the model, on the heads' page where the model cannot be
+    """The question with its answer on Take out, on the heads' page where the model cannot be
     edited so."""
     at = place(question.layer, question.head, question.token) if question.layer >= 0 else ()
     if not on.honours(*map(type, edits)):

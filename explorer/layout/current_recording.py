@@ -321,7 +321,7 @@ def note_language(recording: Recording, notes: DeltaGenerator) -> None:
 
 
 def read_current(edited: bool = True, typed: bool = True, headline: bool = False) -> Run:
-    """The run of a page: the text on screen. `edited`: under the edits of Edit the model. `typed`:
+    """The run of a page: the text on screen. `edited`: under the edits of Take out. `typed`:
     with the decoder's input where the reader typed one, and a note on it. `headline`: as of
     `current_run`."""
     # A short text is there before a spinner would be.

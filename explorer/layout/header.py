@@ -40,7 +40,7 @@ def class_bar() -> None:
     at = f"{path}?{urlencode(url_state.query_parameters())}"
     texts = {
         places.address(tab.id, {}): tab.text
-        for tab in places.TABS.values()
+        for tab in places.ROWS.values()
         if tab.text != DEFAULT_TEXT
     }
     first = url_state.opening(places.first_tab(places.FIRST))
@@ -241,7 +241,7 @@ def edited() -> None:
     them."""
     state = st.session_state
     visit.edits_in_frame = state.edits
-    tab = places.TABS[visit.page]
+    tab = places.ROWS[visit.page]
     if tab.names_edits:
         return
     try:

@@ -12,10 +12,12 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
+from explorer.layout.controls import pick
 from explorer.screens import needs
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
+from explorer.text.places import Tab
 from explorer.text.templates import sentences
 
 EXPLORER = Path(__file__).resolve().parent.parent
@@ -58,15 +60,16 @@ def show_places(pages: Mapping[str, Any]) -> None:
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
-    """The tabs of the place on screen, and in the open one its view, which alone is computed.
-    views: what draws each tab, by its id."""
+    """The tabs of the place on screen, and in the open one what it shows, which alone is computed.
+    views: what draws each row, by its id."""
     state = st.session_state
-    place = places.place_of(visit.page)
-    titles = {tab.id: tab.title for tab in places.PLACES[place].tabs}
+    place, tab = places.place_of(visit.page), places.tab_of(visit.page)
+    titles = {each.id: needs.title(each, visit.model) for each in places.PLACES[place].tabs}
     key = f"tabs of {place}"
-    state[key] = titles[visit.page]
+    state[key] = titles[tab.id]
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
-    with tabs[list(titles).index(visit.page)]:
+    with tabs[list(titles).index(tab.id)]:
+        pick_row(tab)
         explain_selection()
         unmet = needs.unmet(visit.page, visit.model)
         if unmet is not None and not unmet.replacement:
@@ -76,12 +79,27 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
             views[visit.page]()
 
 
+def pick_row(tab: Tab) -> None:
+    """The buttons of what a tab shows beside each other, of which one is on screen, as far as they
+    fit the model."""
+    labels = {
+        row: label
+        for row, label in places.labels(tab).items()
+        if row == visit.page or needs.unmet(row, visit.model) is None
+    }
+    if len(labels) > 1:
+        key = f"rows of {tab.id}"
+        st.session_state[key] = visit.page
+        with st.container(key="rows", width="content"):
+            pick(tab.title, labels, key, bare=True, on_change=_take_row, args=(key,))
+
+
 def explain_selection() -> None:
     """On a tab that has no use for what is selected: why, and the way to the nearest that has."""
-    state, tab = st.session_state, places.TABS[visit.page]
-    if not tab.nearest or not any(state[name] for name in tab.unused):
+    state, row = st.session_state, places.ROWS[visit.page]
+    if not row.nearest or not any(state[name] for name in row.unused):
         return
-    words, nearest = sentences("frame", "unselected"), places.TABS[tab.nearest]
+    words, nearest = sentences("frame", "unselected"), places.TABS[row.nearest]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words(visit.page), width="content")
         label = words("nearest", tab=nearest.title)
@@ -95,8 +113,16 @@ def _want(tab: str) -> None:
 
 def _take_tab(key: str, place: str) -> None:
     label = st.session_state[key]
-    tab = next(tab for tab in places.PLACES[place].tabs if tab.title == label)
-    visit.tabs = {**visit.tabs, place: tab.id}
+    every = places.PLACES[place].tabs
+    _open(next(tab.id for tab in every if label in (tab.title, *tab.titles.values())))
+
+
+def _take_row(key: str) -> None:
+    _open(st.session_state[key])
+
+
+def _open(row: str) -> None:
+    visit.tabs = {**visit.tabs, places.place_of(row): row}
     visit.went = True
 
 

@@ -154,7 +154,7 @@ def show_panel(
     export_menu.offer_panel(panel)
     with links(key):
         panel_table(panel)
-        if panel.name.partition(".")[0] == places.TABS[visit.page].studied:
+        if panel.name.partition(".")[0] == places.ROWS[visit.page].studied:
             in_plotly(panel)
     return panel
 

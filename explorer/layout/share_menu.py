@@ -65,7 +65,7 @@ def fill(room: Any) -> None:
 def _offer_to_lesson() -> None:
     """The press that makes what is on screen a step of the reader's own lesson."""
     tab, panels = visit.page, export_menu.panels_on_page()
-    if not places.TABS[tab].is_step:
+    if not places.ROWS[tab].is_step:
         return
     main = next((each for each in panels if each.name == "attention.head"), None)
     main = main or next(iter(panels), None)
@@ -105,7 +105,7 @@ def _show_link(link: str) -> None:
 
 
 def _run() -> Run:
-    """The text on screen under the edits of Edit the model, without these where it cannot follow
+    """The text on screen under the edits of Take out, without these where it cannot follow
     them."""
     run = current_recording.run_on_screen(current_recording.typed_target(visit.model))
     return under_edits(run, str(st.session_state.edits))[0]

@@ -78,7 +78,7 @@ def by_hand(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
 
 def view(name: str, hand: Hand = NOTHING) -> None:
     """Have a tab drawn by its row of the table."""
-    tab = places.TABS[name]
+    tab = places.ROWS[name]
     row = Row(tab)
     for each in (row.fold, row.view):
         if each is not None:

@@ -491,7 +491,7 @@ class FlowView:
         tabs = [(WORDS("to_heads"), {"tab": "heads", **at})]
         if on.attention.opens and level == WEIGHT:
             cell = {"weight_at": f"{on.query}.{self.key}"}
-            tabs.append((WORDS("to_one_weight"), {"tab": "weight", **at, **cell}))
+            tabs.append((WORDS("to_one_head"), {"tab": "weight", **at, **cell}))
             if self.run.loaded.capabilities.weights:
                 fold = {"weight_fold": "Sources"}
                 tabs.append((WORDS("to_sources"), {"tab": "weight", **at, **cell, **fold}))

@@ -235,7 +235,7 @@ def _drawn_keys(weights: np.ndarray, key: int) -> list[int]:
 
 
 def weight(selection: Selection, key: int, step: str) -> Opened:
-    """One weight step by step, as the tab One weight shows it."""
+    """One weight step by step, as the tab One head shows it."""
     panel = anatomy.weight_of(selection, key, step)
     return Opened(
         panel.figures, panel.table, panel.formulas, finding=panel.finding, details=panel.details

@@ -133,7 +133,7 @@ def _item(
 ) -> Item:
     """An item with the words and numbers of the text. A sentence whose number this model does not
     show is left out."""
-    token = slots["token" if places.TABS[written["tab"]].of_first_stream else "query_at"]
+    token = slots["token" if places.ROWS[written["tab"]].of_first_stream else "query_at"]
     choices = {"token": token} | written.get("choices", {})
     filled = {name: value.format_map(slots) for name, value in choices.items()}
     name = written.get("number", "")

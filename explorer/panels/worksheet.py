@@ -100,7 +100,7 @@ def pictured(item: Item) -> Panel | None:
 
 def _shown_there(panel: str, words: Mapping[str, str]) -> tuple[Run, dict[str, str]]:
     """The run and the choices of a panel at an address: the words that it hides are masked, and the
-    cell of One weight is a query and a key. Raises ValueError for words that are none."""
+    cell of One head is a query and a key. Raises ValueError for words that are none."""
     run, chosen = address.run_of(words), dict(words)
     if places := chosen.pop("hidden", "").replace("none", ""):
         run = run.under((*run.edits, *(HideToken(int(each)) for each in places.split("."))))

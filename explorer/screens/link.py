@@ -27,7 +27,7 @@ def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
         return tab_of(words.pop("tab", "")), words
     tab = words.pop("tab", "") or places.first_tab(place)
     if places.tab_in(place, tab) != tab:
-        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.TABS)))
+        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.ROWS)))
     return tab, words
 
 
@@ -35,14 +35,14 @@ def tab_of(word: str) -> str:
     """The id of a tab, that of the first one where "". Raises ValueError for one that is not
     there."""
     tab = word or places.first_tab(places.FIRST)
-    if tab not in places.TABS:
-        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.TABS)))
+    if tab not in places.ROWS:
+        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.ROWS)))
     return tab
 
 
 def opening(tab: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
-    row = places.TABS[tab]
+    row = places.ROWS[tab]
     if row.needs == "generation" and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
     return OPENING_TEXT if row.text == DEFAULT_TEXT else row.text, DEFAULT_MODEL
@@ -54,13 +54,13 @@ def text_and_model(
     """The text and the model that an address of a tab asks for. bare: those that one means which
     says nothing, as `opening` where None."""
     is_bare = not words.keys() - {"tab"}
-    text, model = (bare or opening(tab)) if is_bare else (places.TABS[tab].text, DEFAULT_MODEL)
+    text, model = (bare or opening(tab)) if is_bare else (places.ROWS[tab].text, DEFAULT_MODEL)
     return words.get("text", text), words.get("model", model)
 
 
 def in_todays_words(words: Mapping[str, str], tab: str) -> dict[str, str]:
     """The words of a link to a tab, as the app has them."""
-    views = places.TABS[tab].views
+    views = places.ROWS[tab].views
     of_link = {name: word for name, word in words.items() if name != "tab"}
     if views and views.earlier and of_link:
         of_link = {views.choice: views.earlier} | of_link

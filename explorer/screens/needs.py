@@ -122,7 +122,7 @@ class Unmet:
         """The model that the tab is shown for instead; "" for none, where `sentence` stands in the
         place of the tab."""
         is_recorded = model_names.is_recorded(self.model)
-        return "" if is_recorded else NEEDS[places.TABS[self.tab].needs].first(self.model)
+        return "" if is_recorded else NEEDS[places.ROWS[self.tab].needs].first(self.model)
 
     @property
     def sentence(self) -> str:
@@ -131,7 +131,7 @@ class Unmet:
 
     def instead(self, replacement: str) -> tuple[str, str]:
         """Why another model is shown than the chosen one, and which others fit."""
-        need, name = NEEDS[places.TABS[self.tab].needs], literal(model_names.title(self.model))
+        need, name = NEEDS[places.ROWS[self.tab].needs], literal(model_names.title(self.model))
         why = f"{name} {need.why(self.model)}"
         shown = literal(model_names.title(replacement))
         return (
@@ -140,13 +140,25 @@ class Unmet:
         )
 
 
+def is_ready(model: str) -> bool:
+    """True for a model of which it is known what it does."""
+    return model_names.is_local(model) or host.current.is_loaded(model)
+
+
+def title(tab: places.Tab, model: str) -> str:
+    """What a tab is called for a model."""
+    if not tab.titles or model_names.is_recorded(model) or not is_ready(model):
+        return tab.title
+    facts = model_card.facts(model)
+    return tab.titles.get("classes" if facts.get("classes") else facts["kind"], tab.title)
+
+
 def unmet(tab: str, model: str) -> Unmet | None:
     """What keeps a tab from being shown for a model, None where nothing does. A model that is not
     in memory yet is judged when it is."""
-    needs = places.TABS[tab].needs
+    needs = places.ROWS[tab].needs
     if model_names.is_recorded(model):
         return Unmet(tab, model) if needs else None
-    is_ready = model_names.is_local(model) or host.current.is_loaded(model)
-    if not is_ready or needs not in NEEDS or NEEDS[needs].fits(model):
+    if not is_ready(model) or needs not in NEEDS or NEEDS[needs].fits(model):
         return None
     return Unmet(tab, model)

@@ -183,7 +183,7 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     else:
         tab, said = link.tab_of(words.get("tab", "")), dict(words)
         said.pop("tab", None)
-    row = places.TABS[tab]
+    row = places.ROWS[tab]
     if tab != HEADS and not row.panels and row.views is None:
         raise ValueError(link.SCREEN("by_hand", tab=places.title(tab)))
     text, model = link.text_and_model(said, tab)

@@ -137,7 +137,7 @@ def apply_fallback() -> bool:
 
 def _serves(fallback: ReplacedModel) -> bool:
     """True where the tab on screen has the need for which a model is shown instead of another."""
-    return places.TABS[visit.page].needs == places.TABS[fallback.page].needs
+    return places.ROWS[visit.page].needs == places.ROWS[fallback.page].needs
 
 
 def restore_model() -> bool:
@@ -292,7 +292,7 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
     on what it brought along."""
     state = st.session_state
     page = visit.page
-    before, first = places.TABS[previous].text, places.TABS[page].text
+    before, first = places.ROWS[previous].text, places.ROWS[page].text
     is_restored = restore_model()
     chosen = acted or any(state[name] for name in depending_on("text", "model"))
     if not chosen and (visit.text, visit.model) == opening(previous) != opening(page):
@@ -356,7 +356,7 @@ def _take_choices(parameters: dict[str, str]) -> None:
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
     """True where the text on screen is still that of a link to `page`."""
-    return link.get("text", places.TABS[page].text)[:MAX_FIELD] == visit.text
+    return link.get("text", places.ROWS[page].text)[:MAX_FIELD] == visit.text
 
 
 def clear(names: Iterable[str]) -> None:
@@ -526,8 +526,8 @@ def link_parameters() -> dict[str, str]:
     defaults."""
     state = st.session_state.to_dict()
     text, page = well_formed(visit.text), visit.page
-    tab = places.TABS[page]
-    elsewhere = {name for each in places.TABS.values() if each is not tab for name in each.own}
+    tab = places.ROWS[page]
+    elsewhere = {name for each in places.ROWS.values() if each is not tab for name in each.own}
     chosen = (
         (name, well_formed(word))
         for name, each in _every().items()

@@ -141,7 +141,8 @@ def local(address: str, at: int) -> str:
     if parts.scheme or parts.netloc or not known:
         raise ValueError(REFUSALS("elsewhere", at=at))
     parameters = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
-    path = "/" if place == places.FIRST else f"/{place}"
+    own = places.place_of(tab) if tab else place
+    path = "/" if own == places.FIRST else f"/{own}"
     return f"{path}?{urlencode(parameters)}" if parameters else path
 
 

@@ -1,5 +1,5 @@
-"""The one table by tab: the places of the app and the tabs in each, and whatever is true of a tab
-alone. Consumers read the fields."""
+"""The one table by tab: the places of the app, the tabs in each, the rows of each tab, and whatever
+is true of a row alone. Consumers read the fields."""
 
 from __future__ import annotations
 
@@ -65,7 +65,13 @@ class Views:
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab: its id, which stands in an address, and its title.
+    """A row of the table: a tab, or what else a tab shows. Its id, which stands in an address, and
+    its title.
+
+    label, beside: of a tab that shows one of several rows at a time, what it is called among them,
+    and the others, each with its title there. titles: what a tab is called for some models, by
+    their kinds, "classes" for those that classify texts. was_in: the place that addresses of it
+    name which were shared before it stood in its own.
 
     panels: the names of those that it shows from top to bottom, below those of one of its views
     where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
@@ -101,6 +107,11 @@ class Tab:
     wait: str = ""
     for_classes: Tab | None = None
 
+    label: str = ""
+    beside: tuple[Tab, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    was_in: str = ""
+
     below: tuple[str, ...] = ()
     subject: str = ""
     reads: tuple[str, ...] = ("edits", "target")
@@ -132,12 +143,45 @@ class Place:
 
 
 ATTENTION = (
-    Tab("heads", "Heads"),
+    Tab(
+        "heads",
+        "Heads",
+        label="Each head",
+        beside=(
+            Tab(
+                "aggregated",
+                "All heads together",
+                ("summaries.disagreements",),
+                views=Views(
+                    "sum_what",
+                    {
+                        "Mean": ("", ("summaries.aggregated",)),
+                        "Max": ("", ("summaries.aggregated",)),
+                        "Rollout": ("", ("summaries.aggregated",)),
+                        "Flow": ("", ("summaries.aggregated",)),
+                        "Values": ("", ("summaries.aggregated",)),
+                        "Writes": ("Head outputs", ("summaries.output_norms",)),
+                    },
+                ),
+            ),
+        ),
+    ),
     Tab(
         "weight",
-        "One weight",
+        "One head",
         ("anatomy.weight",),
-        {
+        label="Weight",
+        beside=(
+            Tab(
+                "circuits",
+                "Matching and output",
+                ("circuits.circuits",),
+                reads=("target",),
+                needs="weights",
+                as_trained=True,
+            ),
+        ),
+        folds={
             "Sources": Fold(
                 "Where the score comes from",
                 ("score_parts.sources", "score_parts.path"),
@@ -150,30 +194,6 @@ ATTENTION = (
         },
         open_fold="weight_fold",
         leads={"concepts": Lead("Change the temperature of this softmax")},
-    ),
-    Tab(
-        "aggregated",
-        "Aggregated",
-        ("summaries.disagreements",),
-        views=Views(
-            "sum_what",
-            {
-                "Mean": ("", ("summaries.aggregated",)),
-                "Max": ("", ("summaries.aggregated",)),
-                "Rollout": ("", ("summaries.aggregated",)),
-                "Flow": ("", ("summaries.aggregated",)),
-                "Values": ("", ("summaries.aggregated",)),
-                "Writes": ("Head outputs", ("summaries.output_norms",)),
-            },
-        ),
-    ),
-    Tab(
-        "circuits",
-        "QK & OV",
-        ("circuits.circuits",),
-        reads=("target",),
-        needs="weights",
-        as_trained=True,
     ),
     Tab(
         "sentences",
@@ -254,8 +274,10 @@ ARCHITECTURE = (
 PREDICT = (
     Tab(
         "word",
-        "Next or masked word",
+        "Next or hidden word",
         ("predictions.word",),
+        titles={"encoder": "Hidden word", "classes": "Class"}
+        | dict.fromkeys(("decoder", "encoder-decoder"), "Next word"),
         leads={
             "attribution": Lead("Contributions to this logit"),
             "classroom": Lead(
@@ -267,22 +289,25 @@ PREDICT = (
         press="masked word",
         needs="prediction",
     ),
-    Tab("generate", "Generate", needs="generation", nearest="word", as_trained=True),
-    Tab(
-        "lens",
-        "Logit lens",
-        ("logit_lens.lens", "logit_lens.development"),
-        wait="Reading every site …",
-        press="predicted word",
-        needs="words",
-    ),
     Tab(
         "attribution",
-        "Attribution",
+        "Why this word",
         ("attribution.logit",),
+        label="Contributions",
+        titles={"classes": "Why this class"},
+        beside=(
+            Tab(
+                "lens",
+                "Layer by layer",
+                ("logit_lens.lens", "logit_lens.development"),
+                wait="Reading every site …",
+                press="predicted word",
+                needs="words",
+            ),
+        ),
         for_classes=Tab(
             "attribution",
-            "Attribution",
+            "Why this word",
             ("attribution.class_logit",),
             wait="Following the class back to the words …",
         ),
@@ -290,6 +315,7 @@ PREDICT = (
         press="predicted word",
         needs="prediction",
     ),
+    Tab("generate", "Answer", needs="generation", nearest="word", as_trained=True),
     Tab(
         "translate",
         "Translate",
@@ -304,17 +330,25 @@ PREDICT = (
     ),
 )
 EXPERIMENT = (
-    Tab("edit", "Edit the model", needs="passes", names_edits=True),
     Tab(
-        "patching",
-        "Patching",
-        ("interventions.patches",),
-        of_stream=("patch_cell",),
-        wait="Patching …",
-        subject="followed edits",
-        reads=(),
-        press="patch",
+        "edit",
+        "Take out",
+        label="Edits",
+        beside=(
+            Tab(
+                "patching",
+                "From another sentence",
+                ("interventions.patches",),
+                of_stream=("patch_cell",),
+                wait="Patching …",
+                subject="followed edits",
+                reads=(),
+                press="patch",
+                needs="passes",
+            ),
+        ),
         needs="passes",
+        names_edits=True,
     ),
     Tab(
         "compare",
@@ -359,23 +393,28 @@ TRAINING = (
         as_trained=True,
         studied="training",
     ),
-    Tab(
-        "twins",
-        "Pre-LN vs post-LN",
-        ("training.pair",),
-        wait="Reading the text at every checkpoint …",
-        reads=(),
-        needs="trainings",
-        nearest="compare",
-        as_trained=True,
-        studied="training",
-    ),
 )
 LEARN = (
     Tab("lessons", "Lessons", nearest="heads", as_trained=True, is_step=False),
     Tab(
         "concepts",
         "Concepts",
+        label="Pictures",
+        beside=(
+            Tab("claims", "Claims", nearest="heads", as_trained=True),
+            Tab(
+                "twins",
+                "Pre-LN vs post-LN",
+                ("training.pair",),
+                was_in="training",
+                wait="Reading the text at every checkpoint …",
+                reads=(),
+                needs="trainings",
+                nearest="compare",
+                as_trained=True,
+                studied="training",
+            ),
+        ),
         views=Views(
             "look_at",
             {
@@ -407,7 +446,6 @@ LEARN = (
         reads=("target",),
         as_trained=True,
     ),
-    Tab("claims", "Claims", nearest="heads", as_trained=True),
 )
 CLASS = (Tab("classroom", "Class", nearest="heads", as_trained=True, is_step=False),)
 
@@ -423,12 +461,24 @@ PLACES = {
 }
 FIRST = "attention"  # it stands at "/"
 TABS = {tab.id: tab for place in PLACES.values() for tab in place.tabs}
-_PLACE_OF = {tab.id: name for name, place in PLACES.items() for tab in place.tabs}
+_TAB_OF = {row.id: tab for tab in TABS.values() for row in (tab, *tab.beside)}
+ROWS = {row.id: row for tab in TABS.values() for row in (tab, *tab.beside)}
+_PLACE_OF = {id: name for id, tab in _TAB_OF.items() for name in PLACES if tab in PLACES[name].tabs}
 
 
-def place_of(tab: str) -> str:
-    """The place of a tab. Raises KeyError for any other id."""
-    return _PLACE_OF[tab]
+def place_of(row: str) -> str:
+    """The place of a row. Raises KeyError for any other id."""
+    return _PLACE_OF[row]
+
+
+def tab_of(row: str) -> Tab:
+    """The tab that shows a row. Raises KeyError for any other id."""
+    return _TAB_OF[row]
+
+
+def labels(tab: Tab) -> dict[str, str]:
+    """What the rows of a tab are called among each other, by their ids; none of a tab of one."""
+    return {tab.id: tab.label} | {each.id: each.title for each in tab.beside} if tab.beside else {}
 
 
 def first_tab(place: str) -> str:
@@ -437,20 +487,23 @@ def first_tab(place: str) -> str:
 
 
 def tab_in(place: str, word: str) -> str:
-    """The tab of a place that a word of the address names; the first where it has none of that
-    name."""
-    return word if _PLACE_OF.get(word) == place else first_tab(place)
+    """The row of a place that a word of the address names, or that stood there; the one that the
+    place opens on where there is none of that name."""
+    is_there = word in ROWS and place in (_PLACE_OF[word], ROWS[word].was_in)
+    return word if is_there else first_tab(place)
 
 
-def title(tab: str) -> str:
-    """The title of a tab, with its place."""
-    place, own = PLACES[place_of(tab)], TABS[tab].title
-    return own if own == place.title else f"{place.title}: {own}"
+def title(row: str) -> str:
+    """The title of a row, with its tab and its place."""
+    tab = tab_of(row)
+    place = PLACES[place_of(row)].title
+    of_tab = tab.title if tab.title == place else f"{place}: {tab.title}"
+    return of_tab if row == tab.id else f"{of_tab} ({ROWS[row].title})"
 
 
-def address(tab: str, choices: Mapping[str, str]) -> str:
-    """The address, path and query, of a tab under these choices."""
-    place = place_of(tab)
-    parameters = dict(choices) if tab == first_tab(place) else {"tab": tab, **choices}
+def address(row: str, choices: Mapping[str, str]) -> str:
+    """The address, path and query, of a row under these choices."""
+    place = place_of(row)
+    parameters = dict(choices) if row == first_tab(place) else {"tab": row, **choices}
     query = urlencode(parameters)
     return f"/{'' if place == FIRST else place}{'?' + query if query else ''}"

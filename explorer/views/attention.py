@@ -296,7 +296,7 @@ def heads_tab(
     selection_bar.take()
     top = st.container(key="findings", gap="xsmall")
     run = run.with_at_hand(recording)
-    shown = screen_of(places.TABS["heads"], run, url_state.words())
+    shown = screen_of(places.ROWS["heads"], run, url_state.words())
     if len(recording.attention) > 1:
         controls.pick_attention(recording, shown.chosen["attention"])
     room = st.empty()

@@ -223,7 +223,7 @@ def _forget_attentions() -> None:
 
 
 def chosen_edits() -> str:
-    """The edits of B that the reader chose: those chosen here, or else those of Edit the model."""
+    """The edits of B that the reader chose: those chosen here, or else those of Take out."""
     return st.session_state.other_edits.strip() or st.session_state.edits
 
 

@@ -1,4 +1,4 @@
-"""Edit the model: experiments, edits that are added and removed, and what they change."""
+"""Take out: experiments, edits that are added and removed, and what they change."""
 
 from __future__ import annotations
 
@@ -529,8 +529,8 @@ def edit_model(
     only: Annotated[int | None, Choice(layers_of, help="the layer that the form edits")] = None,
     brush: Annotated[str, Choice(tuple(ABLATIONS), "Ablation")] = "zero",
 ) -> None:
-    """The tab Edit the model. effects: what is shown below the prediction. only: the layer that the
-    form edits, None for all. brush: how it ablates a head."""
+    """Edits, on the tab Take out. effects: what is shown below the prediction. only: the layer that
+    the form edits, None for all. brush: how it ablates a head."""
     state = st.session_state
     if state.edits != visit.edits_in_frame:
         st.rerun(scope="app")  # the frame names the edits

@@ -64,7 +64,7 @@ def tested_claims(
     claim_verdict: Annotated[str, Choice(tuple(SHOW), "claims of one verdict alone")] = "All",
     claim_note: Annotated[str, Choice(NOTES, "claims of one lecture note alone")] = NOTES[0],
 ) -> None:
-    """The tab Claims. claim_verdict, claim_note: which of them are listed."""
+    """Claims, on the tab Concepts. claim_verdict, claim_note: which of them are listed."""
     st.title(
         "Textbook claims on this text and model",
         anchor=False,

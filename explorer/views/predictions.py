@@ -254,7 +254,7 @@ def no_room(run: Run, reason: str) -> None:
     st.info(WORDS(name, reason=literal(reason)))
     chosen = url_state.values(predictions_panels.word, run, {"token": n - 1})
     if tab.show(predictions_panels.word, run, chosen):
-        lead = places.TABS["word"].leads["attribution"]
+        lead = places.ROWS["word"].leads["attribution"]
         navigation.link("attribution", lead.label, {"token": n - 1, "against": ""})
 
 
@@ -362,7 +362,7 @@ def head_of_class(shown: Screen) -> None:
 
 @tab.by_hand("generate")
 def generate() -> None:
-    """The tab Generate."""
+    """The tab Answer."""
     current_recording.show_fallback()
     run = current_recording.read_current(edited=False)
     generation_panels(run.model, run.text)

@@ -12,6 +12,6 @@ FOLDER = __package__ or ""
 for each in iter_modules(import_module(FOLDER).__path__):  # what is drawn by hand is said there
     import_module(f"{FOLDER}.{each.name}")
 
-for tab in places.TABS.values():
+for tab in places.ROWS.values():
     if tab.id not in VIEWS and (tab.panels or tab.views):
         view(tab.id)

@@ -162,7 +162,7 @@ def show_result(task: str) -> None:
     if task not in model_card.with_checkpoints():
         return
     text = max(model_descriptions.examples(task).values(), key=len)
-    with st.spinner(places.TABS["checkpoints"].wait):
+    with st.spinner(places.ROWS["checkpoints"].wait):
         panel = training_panels.checkpoints(Run(task, text))
     st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
     mounts.panel(panel.bare, "live result", lambda: None)
@@ -177,7 +177,7 @@ def training_buttons(one: TrainingJob, busy: bool) -> None:
         jobs.trainings.resume(one)
         st.rerun(scope="app")
     if not busy and one.progress.steps and one.run.config:
-        for page, lead in places.TABS["live"].leads.items():
+        for page, lead in places.ROWS["live"].leads.items():
             key = f"live keep {page}"
             st.button(lead.label, key=key, on_click=explore_model, args=(one, page))
     if visit.wanted_model:
