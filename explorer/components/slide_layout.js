@@ -30,6 +30,7 @@ const FLAT = 1.3; // the same for pictures that use every pixel as they are
 const USES_ALL = [
   "picturecard",
   "chart",
+  "cloze",
   "flow",
   "graph",
   "headmatrices",
@@ -510,6 +511,7 @@ function grown(tree, most) {
 
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
 
+const LEFT_OUT = { tokens: "…", spaced: true, names: "", keys: "", pale: false };
 const GAP = { tokens: "…", weights: NaN, texts: "", keys: "", special: false };
 
 /** The places of those that are selected. @param {any[]} all @returns {number[]} */
@@ -602,6 +604,20 @@ const CUTS = {
     return {
       ...part({ ...figure, keys: own }, { tokens: all }, GAP),
       omitted: omissions(["tokens", places.length, tokens.length]),
+    };
+  },
+  cloze(figure, most, says) {
+    const { tokens, blanks, selected, rows } = figure;
+    const kept = [...rows.keys()].slice(0, Math.max(1, most));
+    const around_ = around(tokens.length, [selected, ...blanks, ...named(tokens, says)], 3 * most);
+    const all = around_.flatMap((at, i) => (at === (around_[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
+    if (around_[around_.length - 1] < tokens.length - 1) all.push(-1);
+    return {
+      ...part(figure, { tokens: all, rows: kept }, LEFT_OUT),
+      omitted: omissions(
+        ["tokens", around_.length, tokens.length],
+        ["rows", kept.length, rows.length],
+      ),
     };
   },
   strips(figure, most, says) {

@@ -257,15 +257,22 @@ PREDICT = (
     Tab(
         "word",
         "Next or masked word",
-        ("predictions.word",),
+        ("predictions.cloze",),
+        {"Numbers": Fold("Formula, ranks and entropy", ("predictions.word",))},
         leads={
-            "attribution": Lead("Contributions to this logit"),
+            "attribution": Lead("Why this word"),
             "classroom": Lead(
                 named("classroom", "games")["Words"], {"quiz": "Words"}, keeps=("token",)
             ),
         },
         wait="Reading the text without the masked words …",
         subject="masked word",
+        for_classes=Tab(
+            "word",
+            "Next or masked word",
+            ("predictions.word",),
+            leads={"attribution": Lead("Contributions to this class")},
+        ),
         press="masked word",
         needs="prediction",
     ),
