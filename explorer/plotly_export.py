@@ -315,6 +315,15 @@ def _sentence_votes(one: figures.SentenceVotes, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, plain, plain)]
 
 
+def _cloze(one: figures.Cloze, look: Colours) -> list[Plot]:
+    places = range(len(one.tokens))
+    line = [("[ ]" if at in one.blanks and not one.tokens[at] else one.tokens[at]) for at in places]
+    spaces = [" " if each else "" for each in one.spaced]
+    sentence = "".join(space + word for space, word in zip(spaces, line)).strip()
+    title = " ".join(filter(None, (one.title, sentence)))
+    return _bars(figures.Bars(title, columns=("",), rows=one.rows, high=1.0), look)
+
+
 def _strips(one: figures.Strips, look: Colours) -> list[Plot]:
     wide = max((len(each.values) for each in one.strips), default=0)
     values, shades = (np.full((len(one.strips), wide), np.nan) for _ in range(2))
@@ -847,6 +856,7 @@ KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
     figures.HeadMatrices: _head_matrices,
     figures.TokenRow: _token_row,
     figures.SentenceVotes: _sentence_votes,
+    figures.Cloze: _cloze,
     figures.Links: _links,
     figures.LinkedWeights: _linked_weights,
     figures.Chart: _chart,

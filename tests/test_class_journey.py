@@ -264,25 +264,25 @@ def test_a_prediction_is_covered_on_every_screen_until_the_answer(visitors: list
     text = "The cat sat on the old mat by the"
     at = urlencode({"model": "decoder", "text": text})
     teacher.page.goto(f"{teacher.server}/predict?{at}")
-    teacher.page.wait_for_selector("[data-panel='predictions.word'] svg")
+    teacher.page.wait_for_selector("[data-panel='predictions.cloze'] svg")
     teacher.page.get_by_role("button", name="Class").click()
     teacher.page.wait_for_selector(".questions li")
     press(teacher, "Start a class")
     code = teacher.page.locator(".how .code").inner_text()
     for one in (phone, desktop):
         one.join(code)
-        one.page.wait_for_selector("[data-panel='predictions.word'] svg")
+        one.page.wait_for_selector("[data-panel='predictions.cloze'] svg")
     press(teacher, "Let the class type it")
     for one, word in ((phone, "door"), (desktop, "window")):
-        one.page.wait_for_selector("[data-panel='predictions.word'].covered")
-        assert one.page.evaluate(COVERED) == [["predictions.word", True, True, False]]
+        one.page.wait_for_selector("[data-panel='predictions.cloze'].covered")
+        assert one.page.evaluate(COVERED) == [["predictions.cloze", True, True, False]]
         field = one.page.locator(".guess input")
         field.fill(word)
         field.press("Enter")
         one.page.wait_for_selector(".panel .state:has-text('still change')")
     # A page that is opened now comes covered, and so does what the class is led to.
     desktop.page.reload()
-    desktop.page.wait_for_selector("[data-panel='predictions.word'].covered")
+    desktop.page.wait_for_selector("[data-panel='predictions.cloze'].covered")
     for place in ("architecture?", "predict?tab=lens&"):
         teacher.page.goto(f"{teacher.server}/{place}{at}")
         teacher.page.wait_for_selector(".panel.covered")

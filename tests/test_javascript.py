@@ -142,7 +142,15 @@ def test_the_types_of_figures_are_those_of_the_dataclasses() -> None:
 
 
 # Of figures that a slide cuts, fields of lists and integers that are of no row or column.
-WHOLE = {"select", "sides", "digits", "split", "bars.columns", "texttable.columns"}
+WHOLE = {
+    "select",
+    "sides",
+    "digits",
+    "split",
+    "bars.columns",
+    "cloze.select_row",
+    "texttable.columns",
+}
 
 
 def test_every_field_of_a_figure_that_is_cut_says_which_axis_it_is_along() -> None:

@@ -21,8 +21,8 @@ PROMPT = (
 # The sentence of the first panel: a token is a button where it can be selected.
 ROW = ".panel >> nth=0 >> .figure >> nth=0"
 MASKS = """box => [...box.querySelectorAll('g.target')].map(
-  (each) => each.getAttribute('aria-label')).filter((label) => label.startsWith('[MASK] '))
-  .map((label) => label.slice(7))"""
+  (each) => each.getAttribute('aria-label')).filter((label) => label.startsWith('hidden: '))
+  .map((label) => label.slice(8))"""
 GENERATED = """box => { const texts = [...box.querySelectorAll('text')].map((each) =>
   each.firstChild?.textContent.trim() ?? '');
   return texts.flatMap((text, at) => /^[<>]? ?[\\d.]+%/.test(text) ? [texts[at - 1]] : []) }"""
@@ -68,19 +68,22 @@ def test_words_are_masked_by_clicking_and_by_keyboard(visitor: Visitor) -> None:
     text, river = "The red fox saw a small bird near the river.", "10"
     page = visited(visitor, text=text, token=river).page
     assert masked(visitor) == ["river"], "a page opens with one word masked"
+    press_and_wait(visitor, "small", ["small"])
     press_and_wait(visitor, "fox", ["fox"])
+    page.get_by_text("Hide several words").click()
+    visitor.at_rest()
     press_and_wait(visitor, "small", ["fox", "small"])
     press_and_wait(visitor, "fox", ["fox", "small"])
     expect(token(visitor, "fox")).to_have_attribute("aria-pressed", "true")
     press_and_wait(visitor, "fox", ["small"])
     finding = page.locator(".panel .finding").first
-    expect(finding).to_contain_text("sees token 3, “fox”")
+    expect(finding).to_contain_text("sees the word in the box")
     token(visitor, "fox").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     until(visitor, masked, lambda now: now == ["bird", "small"])
     visitor.at_rest()
-    assert page.evaluate(FOCUS, "aria-label") == "[MASK] bird", "the focus stays where it was"
+    assert page.evaluate(FOCUS, "aria-label") == "hidden: bird", "the focus stays where it was"
     page.wait_for_url("**hidden=6.7**")
 
 

@@ -60,17 +60,17 @@ def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
     app = opened(text=text, hidden="2.6", token="6")
     assert app.selectbox(key="selected_query").options[:3] == ["1 The", "2 red", "3 fox"]
     row = row_of(app)
-    assert row["tokens"][1:8] == ["The", "[MASK]", "fox", "saw", "a", "[MASK]", "bird"]
-    assert (row["texts"][2], row["texts"][6]) == ("red", "small") and row["marked"] == [2, 6]
-    assert row["keys"][0] == "" and row["keys"][1] == "1", "special tokens are not masked"
+    assert row["tokens"][:7] == ["The", "", "fox", "saw", "a", "", "bird"]
+    assert (row["names"][1], row["names"][5]) == ("hidden: red", "hidden: small")
+    assert row["blanks"] == [1, 5] and row["keys"][0] == "1", "special tokens are not masked"
     caption = lambda: " ".join(panels_on(app)[0]["caption"])
-    assert "token 6, “[MASK]”, masked" in caption()
+    assert "Token 6, “[MASK]”, hidden" in caption()
     app.session_state["token"] = "2"
     clean(app.run())
-    assert "token 2, “[MASK]”, masked" in caption()
+    assert "Token 2, “[MASK]”, hidden" in caption()
     press(app, "show all")
-    assert asked_of(app)["hidden"] == "none" and not row_of(app)["marked"]
-    assert "token 2, “red”, seen" in caption()
+    assert asked_of(app)["hidden"] == "none" and row_of(app)["tokens"][1] == "red"
+    assert "Token 2, “red”, seen" in caption()
 
 
 @slow
@@ -107,7 +107,7 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
         app = opened("generate", text=PROMPT, model="decoder", **wrong)
         assert not set(app.query_params) - {"text", "model", "tab"}
     for wrong in ({"hidden": "0", "token": "0"}, {"hidden": "999.3"}, {"hidden": "a"}):
-        assert len(row_of(opened(text=PROMPT, **wrong))["marked"]) == 1
+        assert len(row_of(opened(text=PROMPT, **wrong))["blanks"]) == 1
 
 
 @pytest.mark.parametrize(("text", "space"), [("The cat ", True), ("The cat", False)])

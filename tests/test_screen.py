@@ -190,11 +190,12 @@ def test_another_head_of_a_stands_beside_its_own_of_b() -> None:
 
 
 def test_a_word_that_is_pressed_is_masked_and_unmasked() -> None:
-    word, panel = {"tab": "word"}, "predictions.word"
+    word, panel = {"tab": "word"}, "predictions.cloze"
     first = screen({"text": TEXT, **word}).known["hidden"]
     one = after(word, panel, token=4)
-    assert one["hidden"] == "4" != first, "the word that is masked at first was nobody's choice"
-    two = after(one, panel, token=2)
+    assert one["hidden"] == "4" != first
+    assert after(one, panel, token=2)["hidden"] == "2", "another word is hidden in its place"
+    two = after({**one, "several": "1"}, panel, token=2)
     assert (two["hidden"], two["token"]) == ("2.4", "2")
     assert [each.token for each in screen(two).run.edits] == [2, 4]
     none = after(after(two, panel, token=2), panel, token=4)
@@ -215,7 +216,7 @@ def test_to_select_a_token_is_not_to_mask_it() -> None:
 
 
 def test_masks_that_are_named_are_those_of_the_run() -> None:
-    for panel in ("predictions.word", "logit_lens.lens", "attribution.logit"):
+    for panel in ("predictions.word", "predictions.cloze", "logit_lens.lens", "attribution.logit"):
         make = headlight.panels
         for part in panel.split("."):
             make = getattr(make, part)

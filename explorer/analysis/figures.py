@@ -222,6 +222,30 @@ class SentenceVotes(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class Cloze(Figure):
+    """A sentence in large type with empty boxes for words, and below one of them the likeliest
+    words for it as bars, whose full length is 1.
+
+    tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes;
+    selected: the one that the bars hang from. names: what each is called by itself, as a screen
+    reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model
+    does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar
+    sets.
+    """
+
+    tokens: Annotated[tuple[str, ...], TOKENS] = ()
+    spaced: Annotated[tuple[bool, ...], TOKENS] = ()
+    blanks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
+    selected: Annotated[int, PlacesOn(TOKENS)] = -1
+    names: Annotated[tuple[str, ...], TOKENS] = ()
+    keys: Annotated[tuple[str, ...], TOKENS] = ()
+    pale: Annotated[tuple[bool, ...], TOKENS] = ()
+    breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
+    rows: Annotated[tuple[BarRow, ...], ROWS] = ()
+    select_row: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Links(Figure):
     """Queries at the left, keys at the right, joined by their weights (query, key), NaN where not
     allowed; `selected` the query that is spoken of, and its mark (key, text).
@@ -782,6 +806,7 @@ PLAIN_TYPES = {str, int, float, bool, type(None)}
 MAX_EXACT = 60_000  # numbers of a figure that travel in single precision
 LEVELS = 254
 MOST_SEEN = 64  # rows and columns of a matrix that are drawn one by one
+MOST_LARGE = 48  # of a sentence in large type
 MOST_TOKENS = 13  # of a sentence that one picture shows in type for the back row
 
 

@@ -110,6 +110,13 @@ def tenths(value: float) -> str:
     return "> 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
 
 
+def whole_percent(value: float) -> str:
+    """A probability in whole per cent. What is neither nothing nor all is never said to be."""
+    if 0 < value < 0.01:
+        return "< 1%"
+    return "> 99%" if 0.99 < value < 1 else f"{value:.0%}"
+
+
 def hundredths(weight: float) -> str:
     """A weight in two decimals. What is neither nothing nor all is never said to be."""
     if 0 < weight < 0.005:

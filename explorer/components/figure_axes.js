@@ -6,6 +6,7 @@
 // prettier-ignore
 export const AXES = {
   bars: {"along": {"rows": ["rows"]}, "places": {"mark": ["rows", null]}},
+  cloze: {"along": {"tokens": ["tokens"], "spaced": ["tokens"], "names": ["tokens"], "keys": ["tokens"], "pale": ["tokens"], "rows": ["rows"]}, "places": {"blanks": {"each": "tokens"}, "selected": "tokens", "breaks": {"each": "tokens"}}},
   dials: {"along": {"dials": ["dials"]}, "places": {}},
   facts: {"along": {"facts": ["facts"]}, "places": {}},
   graph: {"along": {"nodes": ["nodes"], "strengths": ["nodes"], "places": ["nodes"], "texts": ["nodes"]}, "places": {"edges": {"each": {"source": "nodes", "target": "nodes"}}, "selected": "nodes"}},

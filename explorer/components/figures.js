@@ -5,6 +5,7 @@
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { picturecard } from "./card_figure.js";
+import { cloze } from "./cloze_figure.js";
 import { flow, place, writtenRow } from "./flow_figure.js";
 import { fixed, hundredths, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
@@ -35,6 +36,7 @@ const KINDS = {
   matrix,
   bars,
   tokenrow,
+  cloze,
   links,
   chart,
   strips,

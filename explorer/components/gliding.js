@@ -9,7 +9,17 @@ import { still } from "./mount.js";
 
 const CHANGE = 240; // milliseconds that a change takes
 const MOST = 4096; // cells of a figure that changes step by step
-const KINDS = ["linkedweights", "bars", "chart", "flow", "links", "matrix", "stack", "strips"];
+const KINDS = [
+  "linkedweights",
+  "bars",
+  "chart",
+  "cloze",
+  "flow",
+  "links",
+  "matrix",
+  "stack",
+  "strips",
+];
 
 /** What a change begins with; undefined where the figures are not of one make. @param {any} from @param {any} to */
 export function startOf(from, to) {

@@ -30,6 +30,7 @@ const FLAT = 1.3; // the same for pictures that use every pixel as they are
 const USES_ALL = [
   "picturecard",
   "chart",
+  "cloze",
   "flow",
   "graph",
   "headmatrices",
@@ -510,6 +511,7 @@ function grown(tree, most) {
 
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
 
+const LEFT_OUT_TOKENS = { tokens: "…", spaced: true, names: "", keys: "", pale: false };
 const GAP = { tokens: "…", weights: NaN, texts: "", keys: "", special: false };
 const LEFT_OUT = { labels: "…", spaced: true, keys: "" };
 
@@ -616,6 +618,18 @@ const CUTS = {
     return {
       ...part(figure, { labels: withGaps(places, labels.length) }, LEFT_OUT),
       omitted: omissions(["of_text", places.length, labels.length]),
+    };
+  },
+  cloze(figure, most, says) {
+    const { tokens, blanks, selected, rows } = figure;
+    const kept = [...rows.keys()].slice(0, Math.max(1, most));
+    const around_ = around(tokens.length, [selected, ...blanks, ...named(tokens, says)], 3 * most);
+    return {
+      ...part(figure, { tokens: withGaps(around_, tokens.length), rows: kept }, LEFT_OUT_TOKENS),
+      omitted: omissions(
+        ["tokens", around_.length, tokens.length],
+        ["rows", kept.length, rows.length],
+      ),
     };
   },
   strips(figure, most, says) {

@@ -46,7 +46,7 @@ def class_bar() -> None:
     first = url_state.opening(places.first_tab(places.FIRST))
     openings = {
         places.address(tab, {}): dict(zip(("text", "model"), opened))
-        for tab in places.TABS
+        for tab in places.ROWS
         if (opened := url_state.opening(tab)) != first or places.address(tab, {}) == "/"
     }
     mounts.class_bar(meant, texts, openings, subject if fits else None, at, names)

@@ -1,4 +1,4 @@
-"""The panel on what a model predicts at one token: the word that is masked, or the next one."""
+"""The panels on what a model predicts at one token: the word that is masked, or the next one."""
 
 from __future__ import annotations
 
@@ -10,26 +10,37 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import logit_lens, predictions
-from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
+from explorer.analysis.figures import (
+    MOST_LARGE,
+    BarRow,
+    Bars,
+    Cloze,
+    Facts,
+    TokenRow,
+    truncation_note,
+    window,
+)
 from explorer.analysis.formatting import (
     BLANKS,
     enough_digits,
     fixed,
+    named_word,
     plural,
     probability,
     softmax_texts,
     tenths,
+    whole_percent,
 )
 from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
-from explorer.panels.masks import HiddenOrWord
-from explorer.panels.selection import Predicted, StreamSelection, predicted
+from explorer.panels.masks import HiddenOrWord, can_hide
+from explorer.panels.selection import Predicted, StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
 from models.chat import message_starts
-from models.recording import Stream
+from models.recording import CONTINUES, Stream
 from models.results import WholeWord, softmax
 from models.run import Run
 
@@ -114,6 +125,182 @@ def word(
         formulas=("readout", "entropy"),
         at={"token": on.at.token},
     )
+
+
+@spec.predicts
+@spec.panel
+def cloze(
+    run: Run,
+    token: Predicted = OPENS,
+    word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+    hidden: HiddenOrWord = "",
+    several: Annotated[bool, Choice(of="text", help="a press hides one word more")] = False,
+) -> Panel:
+    """The sentence with an empty box at a token, behind it where the next word is predicted, and
+    the likeliest whole words for it.
+
+    several: a press on another word hides that one too, instead of the one that is hidden. The
+    others as of `word`, and so ValueError; ValueError also for a classifier of texts.
+    """
+    words = sentences(CONCEPT, "cloze")
+    if run.loaded.capabilities.classes:
+        raise ValueError(words("classifier", model=model_name(run.recording())))
+    on = prediction_at(run, token)
+    likely = candidates(on)
+    return Panel(
+        title=headline(on, likely),
+        finding=_hint(on, several),
+        figures=(_boxes(on, likely, word),),
+        table={
+            "word": [each.label for each in likely],
+            "id": [each.id for each in likely],
+            "probability": [each.p for each in likely],
+        },
+        details=_details_of_blank(on),
+        caption=(words(f"caption_{on.kind}", word=on.at.word, token=on.at.token),),
+        file=f"blank-{on.at.token}",
+        at={"token": on.at.token},
+    )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A whole word for a place: the id of its first token, its label and its probability."""
+
+    id: int
+    label: str
+    p: float
+
+
+MOST_WORDS = 5  # candidates for a place
+NOTHING_BESIDE = 0.01  # a second candidate with less is not worth a row
+ALSO = 0.5  # of the first one's probability, from which on the second one is named beside it
+
+
+def candidates(on: Prediction) -> list[Candidate]:
+    """The likeliest whole words for a place, the likeliest first: MOST_WORDS of them, or one where
+    the second has next to nothing."""
+    found = []
+    for each in on.words:
+        label, whole = on.unmarked(on.labels[each.id]), on.whole.get(each.id)
+        if each.rank >= predictions.MOST_ROWS or (label.startswith(CONTINUES) and each.rank):
+            continue  # a piece that goes on with the word before is no word
+        own = Candidate(each.id, label, each.own)
+        found.append(
+            own
+            if whole is None
+            else replace(own, label=without_mark(whole.word, after_special=True), p=whole.own)
+        )
+    found.sort(key=lambda each: -each.p)
+    is_alone = len(found) < 2 or found[1].p < NOTHING_BESIDE
+    return found[: 1 if is_alone else MOST_WORDS]
+
+
+def headline(on: Prediction, likely: list[Candidate]) -> str:
+    """What the model would write at a place, and what else where that is half as likely."""
+    words = sentences(CONCEPT, "cloze")
+    is_end = loaded(on.at.recording).is_end
+    named = [
+        f"a {BLANKS[each.label]}" if each.label in BLANKS else named_word(each.label)
+        for each in likely[:2]
+    ]
+    has_other = len(likely) > 1 and likely[1].p >= ALSO * likely[0].p
+    first = "end" if is_end(likely[0].id) else "write"
+    if not has_other:
+        return words(first, word=named[0])
+    other = "_or_end" if is_end(likely[1].id) else "_or"
+    return words(first + other, word=named[0], other=named[1])
+
+
+def _hint(on: Prediction, several: bool) -> str:
+    """What the model knows of a place, and what a press does."""
+    words = sentences(CONCEPT, "cloze")
+    if on.kind == "next":
+        is_last = on.at.token == len(on.plain.tokens) - 1
+        return words("hint_last" if is_last else "hint_next")
+    if not can_hide(on.at.recording):
+        return words("hint_fixed")
+    return f"{words(f'hint_{on.kind}')} {words('press_too' if several else 'press')}"
+
+
+def _boxes(on: Prediction, likely: list[Candidate], selected: int | None) -> Cloze:
+    """The sentence with its boxes, of a long one what stands around the box, and the bars."""
+    words, stream, plain = sentences(CONCEPT, "cloze"), on.at.stream, on.plain
+    is_next, at = on.kind == "next", on.at.token
+    mask = loaded(on.at.recording).capabilities.mask
+    hidden = {*np.flatnonzero(stream.ids != plain.ids).tolist()}
+    if not is_next:
+        hidden |= {*predictions.typed_masks(plain, mask)}
+    text = [i for i in range(len(plain.tokens)) if i == at or not plain.special[i]]
+    places = [text[i] for i in window(len(text), [text.index(at)], MOST_LARGE)]
+    starts = {*message_starts(plain.tokens, plain.roles)}
+    parts: list[tuple[str, bool, str, str, bool]] = []  # as the fields of a cloze
+    blanks, breaks, box = [], [], -1
+    if places and places[0] != text[0]:
+        parts.append(("…", True, "", "", False))
+    for before, i in zip((None, *places), places):
+        if before is not None and any(before < start <= i for start in starts):
+            breaks.append(len(parts))
+        if not (is_next and plain.special[i]):
+            if i in hidden or i == at and not is_next:
+                blanks.append(len(parts))
+            if i == at and not is_next:
+                box = len(parts)
+            spoken = words("hidden", word=plain.tokens[i]) if i in hidden else plain.tokens[i]
+            shown = "" if i in hidden else plain.tokens[i].removeprefix(CONTINUES)
+            key = "" if plain.special[i] and not is_next else f"{i}"
+            parts.append((shown, _is_spaced(plain, before, i), spoken, key, is_next and i > at))
+        if is_next and i == at:
+            box = len(parts)
+            blanks.append(box)
+            parts.append(("", True, words("blank"), "", False))
+    if places and places[-1] != text[-1]:
+        parts.append(("…", True, "", "", False))
+    tokens, spaced, names, keys, pale = zip(*parts)
+    rows = tuple(
+        BarRow(each.label, (each.p,), (whole_percent(each.p),), each.id == selected, f"{each.id}")
+        for each in likely
+    )
+    shown = truncation_note(len(places), len(text))
+    meanings = with_blanks("", [each.label for each in rows])
+    return Cloze(
+        note=" · ".join(filter(None, (shown, _actual(on, likely), meanings))),
+        select=("token",),
+        tokens=tokens,
+        spaced=spaced,
+        blanks=tuple(blanks),
+        selected=box,
+        names=names,
+        keys=keys,
+        pale=pale,
+        breaks=tuple(breaks),
+        rows=rows,
+        select_row=("word",),
+    )
+
+
+def _is_spaced(stream: Stream, before: int | None, at: int) -> bool:
+    """True where a space stands between two tokens of a text."""
+    if stream.tokens[at].startswith(CONTINUES):
+        return False
+    if before is None:
+        return True
+    end, start = int(stream.spans[before][1]), int(stream.spans[at][0])
+    return min(end, start) < 0 or start > end
+
+
+def _actual(on: Prediction, likely: list[Candidate]) -> str:
+    """The word that the text has at a place, where it is none of the candidates."""
+    if on.kind == "seen" or on.actual is None or on.actual in {each.id for each in likely}:
+        return ""
+    own = next(each for each in on.words if each.id == on.actual)
+    slots = {"word": named_word(on.unmarked(on.labels[own.id])), "p": whole_percent(own.own)}
+    return sentences(CONCEPT, "cloze")("comes_next" if on.kind == "next" else "was", **slots)
+
+
+def _details_of_blank(on: Prediction) -> tuple[str, ...]:
+    """Sentences on words of several tokens, and on what gives a word away."""
+    return (*whole_words(on.of, on.whole, on.unmarked), *_on_masks(on))
 
 
 def _classes(run: Run) -> Panel:
@@ -277,7 +464,7 @@ def _finding(on: Prediction) -> str:
 
 def _details(on: Prediction) -> tuple[str, ...]:
     """Sentences on the softmax, the entropy, and the meaning of a piece of a word."""
-    words, stream = sentences(CONCEPT, "word"), on.at.stream
+    words = sentences(CONCEPT, "word")
     steps = predictions.probability_steps(on.of, on.words[0].id)
     p = probability(steps.tempered)
     score, part, total = softmax_texts(steps.divided, steps.log_total, p)
@@ -289,15 +476,19 @@ def _details(on: Prediction) -> tuple[str, ...]:
         words("entropy_line", **entropy_slots(on.of)),
         *whole_words(on.of, on.whole, on.unmarked),
     ]
+    return (*lines, *_on_masks(on), *words.lines("details"))
+
+
+def _on_masks(on: Prediction) -> list[str]:
+    """Sentences on several masks, and on a mask in a word of several pieces."""
+    words, stream = sentences(CONCEPT, "word"), on.at.stream
     if on.kind == "typed":
         masks = len(predictions.typed_masks(stream, on.at.word))
         if masks == int((~stream.special).sum()):
-            lines.append(words("typed_alone"))
-        elif masks > 1:
-            lines.append(words("typed_several", n=masks))
-    if on.kind == "masked" and predictions.is_piece(stream.tokens, on.at.token):
-        lines.append(words("piece"))
-    return (*lines, *words.lines("details"))
+            return [words("typed_alone")]
+        return [words("typed_several", n=masks)] if masks > 1 else []
+    is_piece = on.kind == "masked" and predictions.is_piece(stream.tokens, on.at.token)
+    return [words("piece")] if is_piece else []
 
 
 def entropy_slots(of: Distribution) -> dict[str, str]:

@@ -60,7 +60,8 @@ def _masked_word(
     run: Run, chosen: Mapping[str, Any], panel: str, said: Mapping[str, str], words: Words
 ) -> None:
     """Another token has other words. Of a model that fills gaps a token that is pressed in the
-    sentence is masked, and unmasked where it was selected and masked before."""
+    sentence is masked, alone or where `several` are beside the others, and unmasked where it was
+    selected and masked before."""
     if "token" not in said:
         return
     _drop(words, *OF_WORD)
@@ -74,8 +75,8 @@ def _masked_word(
         return
     if at == chosen["token"] and at in hidden:
         hidden -= {at}
-    elif at not in typed:  # the word that is masked at first was not the reader's choice
-        hidden = {at} if not asked else {*hidden, at}
+    elif at not in typed:
+        hidden = {*hidden, at} if chosen.get("several") else {at}
     words["hidden"] = ".".join(map(str, sorted(hidden))) or NOTHING
 
 

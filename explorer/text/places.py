@@ -275,17 +275,24 @@ PREDICT = (
     Tab(
         "word",
         "Next or hidden word",
-        ("predictions.word",),
+        ("predictions.cloze",),
+        {"Numbers": Fold("Formula, ranks and entropy", ("predictions.word",))},
         titles={"encoder": "Hidden word", "classes": "Class"}
         | dict.fromkeys(("decoder", "encoder-decoder"), "Next word"),
         leads={
-            "attribution": Lead("Contributions to this logit"),
+            "attribution": Lead("Why this word"),
             "classroom": Lead(
                 named("classroom", "games")["Words"], {"quiz": "Words"}, keeps=("token",)
             ),
         },
         wait="Reading the text without the masked words …",
         subject="masked word",
+        for_classes=Tab(
+            "word",
+            "Next or masked word",
+            ("predictions.word",),
+            leads={"attribution": Lead("Contributions to this class")},
+        ),
         press="masked word",
         needs="prediction",
     ),

@@ -13,10 +13,10 @@ from explorer.analysis import head_naming, logit_lens, predictions
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import current_recording, navigation, output, selection_bar, tab
+from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
 from explorer.panels import attribution, generation
 from explorer.panels import predictions as predictions_panels
-from explorer.panels.choice import EVERY
+from explorer.panels.choice import EVERY, TRUE
 from explorer.panels.masks import NOTHING, fills, masked_in, unmasked
 from explorer.panels.selection import predicted
 from explorer.screens.screen import Screen
@@ -277,19 +277,29 @@ def note_mask(run: Run, bar: DeltaGenerator) -> None:
         st.info(words(which, model=name, mask=literal(typed)))
 
 
+def no_menus(shown: Screen) -> None:
+    """Nothing above the sentence, in which a word is chosen."""
+
+
+def below_blank(shown: Screen) -> None:
+    """Below the sentence the ways to another blank."""
+    with st.container(horizontal=True, vertical_alignment="center", key="after-blank"):
+        select_masked(shown)
+
+
 def select_masked(shown: Screen) -> None:
-    """The token whose word is predicted, with its menu, and of a model that fills gaps what masks
-    it, unmasks all, and asks a model for the next word."""
+    """The menu of the word that is predicted, and of a model that fills gaps what hides several,
+    unmasks all, and asks a model for the next word."""
     run = shown.run
-    if run.loaded.capabilities.classes:
-        return
     stream = read_stream(unmasked(run))
     if not fills(run.recording()):
         selection_bar.show_word(stream, shown.chosen["token"])
         return
     words = [at for at, special in enumerate(stream.special) if not special]
     selection_bar.show_word(stream, shown.chosen["token"], places=words)
-    st.caption(WORD_TAB("mask"), width="content")
+    is_several = bool(shown.chosen["several"])
+    bound = controls.bind("several", "several on", is_several, {True: TRUE, False: ""}.__getitem__)
+    st.toggle(WORD_TAB("several"), **bound)
     if (n := len(masked_in(run))) > 1:
         st.button(f"Unmask all {n} words", key="show all", type="tertiary", on_click=show_all)
     other = SMOLLM2 if SMOLLM2 in server_models() else "decoder"
@@ -373,7 +383,8 @@ tab.view(
     "word",
     tab.Hand(
         top=note_mask,
-        select=select_masked,
+        select=no_menus,
+        below=below_blank,
         fits={"classroom": lambda run: bool(run.loaded.capabilities.logits)},
     ),
 )
