@@ -21,6 +21,7 @@ from models.edit_ops import (
     cut_edges,
     score_divisor,
     uniform_patterns,
+    without_hidden_words,
 )
 from models.edits import (
     Edit,
@@ -254,6 +255,7 @@ class MultiHeadAttention(nn.Module):
         ):
             scores = scores - alibi_penalty(self.n_head, *scores.shape[-2:])
         if edits:
+            allowed = without_hidden_words(allowed, shape, edits, self.label)
             allowed = cut_edges(allowed, scores, edits, self.place)
         masked_scores = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(

@@ -5,7 +5,7 @@ Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from models.edits import (
     Edit,
     HeadEdit,
     HideToken,
+    HideWord,
     MeanHead,
     PatchSite,
     ScaledBy,
@@ -91,7 +92,7 @@ def token_fields(edit: Edit) -> dict[str, str | None]:
             edit.attention, (edit.attention.removesuffix("self").strip() or None,) * 2
         )
         return {"query": query, "key": key}
-    if isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron)):
+    if isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron, HideWord)):
         return {"token": edit.stream}
     return {"token": None} if isinstance(edit, HideToken) else {}
 
@@ -102,7 +103,8 @@ def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) ->
     lengths: how many tokens each stream has, the first one that of the text that is read; None for
     one that is not written yet."""
     for edit in edits:
-        if not isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron, CutEdge)):
+        names_one = (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron, CutEdge, HideWord)
+        if not isinstance(edit, names_one):
             continue
         for field, stream in token_fields(edit).items():
             name = stream or next(iter(lengths))
@@ -190,6 +192,34 @@ def uniform_patterns(
     uniform = ones if allowed is None else ones.masked_fill(~allowed, 0.0)
     uniform = uniform / uniform.sum(dim=-1, keepdim=True)
     return pattern.index_copy(1, torch.tensor(heads), uniform[:, heads])
+
+
+def without_hidden_words(
+    allowed: Tensor | None, shape: Sequence[int], edits: tuple[Edit, ...], attention: str
+) -> Tensor | None:
+    """`allowed`, broadcastable to a shape (..., query, key), None for all, without the keys that a
+    HideWord takes out, but to themselves.
+
+    Queries are the last of the keys where there are fewer of one text; a key that is not there is
+    passed by. Raises ValueError where cross-attention is left without a key."""
+    crosses, (n_query, n_key) = attention == "cross", shape[-2:]
+    of = "encoder" if crosses else attention.removesuffix("self").strip()
+    hidden = [
+        edit
+        for edit in edits
+        if isinstance(edit, HideWord)
+        and edit.token < n_key
+        and (not of or edit.stream == of or (edit.stream is None and of == "encoder"))
+    ]
+    if not hidden:
+        return allowed
+    keys = torch.arange(n_key)
+    out = torch.isin(keys, torch.tensor([edit.token for edit in hidden])).expand(n_query, n_key)
+    if crosses and bool(out.all()):
+        raise ValueError(f"“{hidden[-1]}”: no token of the source would be left to read")
+    if not crosses:
+        out = out & (keys != torch.arange(n_key - n_query, n_key)[:, None])
+    return (~out)[None, None] if allowed is None else allowed & ~out.to(allowed.device)
 
 
 def cut_edges(

@@ -291,6 +291,22 @@ class HideToken(Edit):
 
 
 @dataclass(frozen=True)
+class HideWord(Edit):
+    """The token at place `token` (special tokens counted in) is out: no other token reads it, in
+    any layer or head. Every other token's score for it is left out of the softmax, and the row's
+    other weights sum to 1; it keeps its place, and may read itself and the others. `stream` names
+    the stream, None for the first. What is out of a translator's source is not read by
+    cross-attention either."""
+
+    token: int
+    stream: str | None = None
+
+    def __str__(self) -> str:
+        of = "" if self.stream is None else f" of the {self.stream}"
+        return f"token {self.token}{of} taken out"
+
+
+@dataclass(frozen=True)
 class PatchHead(Edit):
     """The head's output z is, place by place, the one it has when the model reads `text` instead,
     under all other edits but patches. Places that the other text has not keep their own."""
@@ -634,6 +650,7 @@ KINDS: dict[str, type[Edit]] = {
         SideBySide,
         WithoutFeedForward,
         HideToken,
+        HideWord,
         ShuffleTokens,
     )
 }

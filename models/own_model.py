@@ -38,6 +38,7 @@ from models.edit_ops import (
     of_text,
     score_divisor,
     shuffle_tokens,
+    without_hidden_words,
 )
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
@@ -302,13 +303,15 @@ def _recording(
     _finite(tape)
     tokens = reading.tokens
     name, windows = model.card.kind, model.network.config.windows
-    masks = self_attention_masks(0, len(tokens.ids), name == "decoder", edits, windows)
+    n = len(tokens.ids)
+    masks = self_attention_masks(0, n, name == "decoder", edits, windows)
     differ = len({*windows}) > 1
+    allowed = torch.stack(masks) if differ else masks[0]
     attention = Attention(
         name="self",
         query=name,
         key=name,
-        allowed=(torch.stack(masks) if differ else masks[0]).numpy(),
+        allowed=_allowed(allowed, edits, "self"),
         scale=_scale(model, "self", edits),
         **tape.heads["attn"],
     )
@@ -351,22 +354,22 @@ def _record_two(
     tape = target_tape.text()
     _finite(tape, "decoder ")
     of_source, of_target = (
-        self_attention_mask(0, size, causal, edits).numpy()
-        for size, causal in ((n, False), (m, True))
+        self_attention_mask(0, size, causal, edits) for size, causal in ((n, False), (m, True))
     )
+    of_both = torch.ones(m, n, dtype=torch.bool)
     attention = tuple(
         Attention(
             name=name,
             query=query,
             key=key,
-            allowed=allowed,
+            allowed=_allowed(allowed, edits, name),
             scale=_scale(model, name, edits),
             **heads,
         )
         for name, query, key, allowed, heads in (
             ("encoder self", "encoder", "encoder", of_source, memory_tape.heads["attn"]),
             ("decoder self", "decoder", "decoder", of_target, tape.heads["attn"]),
-            ("cross", "decoder", "encoder", np.ones((m, n), dtype=bool), tape.heads["cross"]),
+            ("cross", "decoder", "encoder", of_both, tape.heads["cross"]),
         )
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
@@ -411,6 +414,14 @@ def _given_target(model: OwnModel, target: str | tuple[int, ...]) -> tuple[Token
         read = list(target[: model.card.n_positions - 1])
         return target_tokens(model.tokenizer, read), text, len(target) - len(read)
     return tokens, text, dropped
+
+
+def _allowed(mask: Tensor, edits: tuple[Edit, ...], attention: str) -> np.ndarray:
+    """The mask (query, key) or (layer, query, key) of an attention without the words that are
+    out."""
+    allowed = without_hidden_words(mask, mask.shape, edits, attention)
+    assert allowed is not None
+    return allowed.numpy()
 
 
 def _scale(model: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:

@@ -24,6 +24,7 @@ from models.edits import (
     CutPath,
     Edit,
     HideToken,
+    HideWord,
     MeanHead,
     MoveNorm,
     OtherNorm,
@@ -203,6 +204,7 @@ ANY = [
     AddToHead(STEER[:6], 1, 2),
     ScaleHead(0.5, 1, 2),
     CutEdge(1, 2, 3, 1),
+    HideWord(2),
     SetNeuron(2.5, 1, 4),
 ]
 OF_SOME_MODELS = {CutPath, HideToken}  # which not both of the models below follow
@@ -219,7 +221,7 @@ def test_the_laws_hold_under_every_edit(small_model: OwnModel, small_decoder: Ow
             found = checked(model, model.record(TEXT, (edit,)))
             assert all(check.holds for check in found.values()), (edit, found)
             masked = model is small_decoder and edit != mask
-            masked |= isinstance(edit, (WithMask, Window))
+            masked |= isinstance(edit, (WithMask, Window, HideWord))
             assert found["forbidden"].checked == masked, edit
 
 

@@ -41,6 +41,7 @@ EVERY = (
     edits.SideBySide(1),
     edits.WithoutFeedForward(2),
     edits.ShuffleTokens(5),
+    edits.HideWord(2),
     edits.PatchHead(OTHER, 1, 1),
     edits.PatchSite(OTHER, "0.attn.sum", 1),
 )

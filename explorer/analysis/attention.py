@@ -12,7 +12,7 @@ from explorer.analysis import head_naming, words
 from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import percent
 from explorer.analysis.head_naming import UNNAMED, Head, explains, sinks
-from explorer.analysis.terminology import sees_ahead, window_reach, windowed
+from explorer.analysis.terminology import sees_ahead, sees_all, taken_out, window_reach, windowed
 from explorer.text.templates import sentences
 from models.recording import Attention, Recording
 
@@ -609,9 +609,14 @@ def caption(
 
 def mask_rule(allowed: np.ndarray) -> str:
     """The rule of a mask (query, key): which cells are not allowed."""
+    out = NOTES("out") if taken_out(allowed).any() else ""
+    if sees_all(allowed):
+        return out
     if sees_ahead(allowed):
-        return NOTES("band", n=window_reach(allowed))
-    return NOTES("mask_and_window" if windowed(allowed) else "mask")
+        rule = NOTES("band", n=window_reach(allowed))
+    else:
+        rule = NOTES("mask_and_window" if windowed(allowed) else "mask")
+    return " ".join(filter(None, (rule, out)))
 
 
 def row_rule(target: str | tuple[int, ...] | None) -> str:

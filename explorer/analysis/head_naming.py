@@ -34,6 +34,7 @@ import numpy as np
 
 from explorer.analysis import coreference, words
 from explorer.analysis.poisson_binomial import batched_tail_probabilities
+from explorer.analysis.terminology import sees_all
 from explorer.text.templates import named, sentences
 from models import token_relations
 from models.recording import Attention, Recording
@@ -310,7 +311,8 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     sink = {SINK: sentences("head_naming", "sink_across" if across else "sink")(place)}
     if across:
         return MEANING_ACROSS | sink
-    texts = MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
+    is_free = all(sees_all(mask) for _, mask in attention.masks)
+    texts = MEANING | ({} if is_free else MEANING_CAUSAL) | sink
     if not coreference.measured_heads(recording, attention):
         del texts[PRONOUN]
     return texts

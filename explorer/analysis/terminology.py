@@ -216,16 +216,42 @@ def with_article(name: str) -> str:
     return f"{'an' if name.startswith('R') else 'a'} {name}"
 
 
+def taken_out(allowed: np.ndarray) -> np.ndarray:
+    """Mask of the keys of a mask (query, key) that nobody else may attend to, in which they differ
+    from other keys: words that a HideWord takes out."""
+    if allowed.shape[0] != allowed.shape[1]:
+        unread = ~allowed.any(axis=0)
+        sees_rest = bool(allowed[:, ~unread].all())  # else a mask hides later words
+        return unread & np.array(sees_rest)
+    alone = allowed.sum(axis=0) == np.diagonal(allowed)
+    if not sees_ahead(allowed):
+        alone[-1:] = False  # nobody comes after it
+    others = alone if sees_ahead(allowed) else alone[:-1]
+    return alone & ~others.all()
+
+
+def of_words_in(allowed: np.ndarray) -> np.ndarray:
+    """A mask (query, key) without the words that are taken out: what it permits between the
+    others."""
+    left = ~taken_out(allowed)
+    return allowed[:, left] if allowed.shape[0] != allowed.shape[1] else allowed[left][:, left]
+
+
 def windowed(allowed: np.ndarray) -> bool:
-    """True where a mask (..., query, key) also hides tokens that stand before the query: a
-    window."""
-    square = allowed.shape[-2] == allowed.shape[-1]
-    return square and bool((np.tril(np.ones_like(allowed)) & ~allowed).any())
+    """True where a mask (query, key) also hides tokens that stand before the query: a window."""
+    left = of_words_in(allowed)
+    square = left.shape[0] == left.shape[1]
+    return square and bool((np.tril(np.ones_like(left)) & ~left).any())
 
 
 def sees_ahead(allowed: np.ndarray) -> bool:
     """True where a mask (query, key) of one text lets some token look at a later one."""
     return bool(np.triu(allowed, 1).any())
+
+
+def sees_all(allowed: np.ndarray) -> bool:
+    """True where a mask (query, key) permits everything but to read words that are taken out."""
+    return bool(of_words_in(allowed).all())
 
 
 def window_reach(allowed: np.ndarray) -> int:
@@ -238,9 +264,13 @@ def mask_reason(allowed: np.ndarray) -> str:
     """The reason why a cell of a mask (query, key) is not allowed, "" where all are."""
     if allowed.all():
         return ""
+    if sees_all(allowed):
+        return MASK("out")
     if sees_ahead(allowed):
-        return MASK("far", n=window_reach(allowed))
-    return MASK("later") + (", or before the window" if windowed(allowed) else "")
+        reason = MASK("far", n=window_reach(allowed))
+    else:
+        reason = MASK("later") + (MASK("or_before") if windowed(allowed) else "")
+    return reason + (MASK("or_out") if taken_out(allowed).any() else "")
 
 
 def unit_formula(gate: str, biases: bool) -> str:

@@ -25,7 +25,8 @@ import numpy as np
 
 from models import buffer_pool
 from models.cancellation import expect_wanted
-from models.recording import CONTINUES, Stream
+from models.edits import HideWord
+from models.recording import CONTINUES, Recording, Stream
 from models.token_relations import CHUNK_SIZE
 
 APOSTROPHES = "'\u2019"
@@ -97,6 +98,19 @@ def spaced(stream: Stream, text: str, of: Groups, ahead: int = 0) -> tuple[bool,
     begins = [*stream.spans[:, 0].tolist(), -1]
     starts = [start + ahead for start in of.starts]
     return tuple(begins[at] != ends[at] or text[begins[at] :][:1].isspace() for at in starts)
+
+
+def hidden_word(
+    recording: Recording, token: int, stream: str | None = None
+) -> tuple[HideWord, ...]:
+    """The edits that take the word out which a token of a stream, the first where None, is a part
+    of: one for each of its tokens. Raises ValueError for a stream or token that is not there."""
+    of, first = recording.stream(stream or recording.streams[0].name), recording.streams[0]
+    if not -len(of.tokens) <= token < len(of.tokens):
+        raise ValueError(f"stream {of.name} has tokens 0 to {len(of.tokens) - 1}, not {token}")
+    grouped = words(of, recording.text if of is first else recording.target)
+    places = np.flatnonzero(grouped.of == grouped.of[token]).tolist()
+    return tuple(HideWord(at, None if of is first else of.name) for at in places)
 
 
 def produced_words(groups: Groups, after: str, after_special: bool) -> Groups:

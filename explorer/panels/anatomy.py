@@ -34,7 +34,14 @@ from explorer.analysis.formatting import (
     power,
     word_in_sentence,
 )
-from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
+from explorer.analysis.terminology import (
+    mask_reason,
+    sees_ahead,
+    sees_all,
+    taken_out,
+    window_reach,
+    windowed,
+)
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -564,9 +571,11 @@ def reasons(
 
 def _rule(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> str:
     """The name of the sentence on whether this query can attend to this key, and why."""
-    may = opened.allowed[opened.key]
-    if allowed.all():
-        return "all_allowed"
+    may, out = opened.allowed[opened.key], taken_out(allowed)
+    if out[opened.key] and not may and (opened.key < opened.query or sees_ahead(allowed)):
+        return "taken_out"
+    if sees_all(allowed):
+        return "all_but_out" if out.any() else "all_allowed"
     if sees_ahead(allowed):
         return "near" if may else "not_near"
     if may:

@@ -25,7 +25,7 @@ from explorer.analysis.figures import (
     window,
 )
 from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
-from explorer.analysis.terminology import recording_norm_name
+from explorer.analysis.terminology import recording_norm_name, sees_all
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -624,7 +624,8 @@ def _order_finding(runs: PositionRuns, comparison: positions.OrderComparison) ->
         without=power(comparison.without.difference, 2),
     )
     plain = runs.plain
-    causal = not positions.self_attention(plain, runs.stream).allowed.all()
+    masks = positions.self_attention(plain, runs.stream).masks
+    causal = not all(sees_all(mask) for _, mask in masks)
     across = runs.stream == "decoder" and len(plain.streams) > 1
     if comparison.without.common_digits >= SAME_DIGITS:
         reason = "across" if across else "equivariant"

@@ -20,7 +20,7 @@ from explorer.analysis.findings import (
     select_findings,
 )
 from explorer.analysis.formatting import hundredths
-from explorer.analysis.terminology import sees_ahead, windowed
+from explorer.analysis.terminology import sees_ahead, sees_all, windowed
 from explorer.panels import anatomy, attention
 from explorer.panels.choice import EVERY, TRUE, as_taken, declared, resolve
 from explorer.panels.selection import Selection, select
@@ -343,7 +343,9 @@ class HeadOnShow:
         """Who attends to whom, of one attention of several and of one under a mask; "" for any
         other."""
         of = self.selection.attention
-        if len(self.selection.recording.attention) == 1 and of.allowed.all():
+        if len(self.selection.recording.attention) == 1 and all(
+            sees_all(mask) for _, mask in of.masks
+        ):
             return ""
         who = templates.sentences("heads", "who")
         local = [windowed(mask) for _, mask in of.masks]

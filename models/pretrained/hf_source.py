@@ -23,7 +23,7 @@ from models.cancellation import checkpoint
 from models.capabilities import READ_OFF, Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places, path_error
-from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
+from models.edits import CutPath, Edit, HideToken, HideWord, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.notices import tell, tell_cut
@@ -301,6 +301,7 @@ def capabilities(model: HFModel) -> Capabilities:
             *always,
             *SITE_EDITS,
             *(SUPPORTED_EDITS if plan.opens else ()),
+            *((HideWord,) if plan.hides_words else ()),
             *((CutPath,) if supports_paths(plan) else ()),
         ),
         weights=False,
@@ -371,6 +372,11 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
         if isinstance(edit, HideToken) and HideToken not in supported:
             raise ValueError(
                 f"{card.name} fills no masked words, so no token can be hidden from it"
+            )
+        if isinstance(edit, HideWord) and model.plan.opens and HideWord not in supported:
+            raise ValueError(
+                f"“{edit}”: not attention alone carries words to others in {card.name}, so none "
+                "can be taken out"
             )
         if isinstance(edit, CutPath) and CutPath not in supported:
             raise ValueError(

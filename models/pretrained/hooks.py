@@ -28,6 +28,7 @@ from models.edit_ops import (
     cut_edges,
     score_divisor,
     uniform_patterns,
+    without_hidden_words,
 )
 from models.edits import (
     AddToHead,
@@ -229,6 +230,7 @@ def attend(
     scale_divisor = score_divisor(edits, layer, 1 / scaling)
     scores = torch.matmul(query, key.transpose(2, 3)) / scale_divisor
     scores, permitted, biased = _biased_scores(scores, attention_mask, **others)
+    permitted = without_hidden_words(permitted, scores.shape, edits, name or "")
     address = AttentionAddress(name or "", layer)
     uncut = cut_edges(permitted, scores, edits, address)
     masked = scores if uncut is None else scores.masked_fill(~uncut, float("-inf"))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
+from models.edits import Edit, HideWord
 from models.pretrained.hooks import (
     ATTENTION_NAME,
     AttentionCall,
@@ -533,7 +534,8 @@ class ModuleMap:
     """Result of the search. attentions: the attention that a module computes, by the module's id;
     n_layer, n_head and d_head of each attention by name.
 
-    opens: q, k, v and scores are found. scale: the factor of q . k, None where layers differ;
+    opens: q, k, v and scores are found. hides_words: what a HideWord takes out is read by no other
+    token. scale: the factor of q . k, None where layers differ;
     biased: something is added to it; bound: what the scores stay below, 0 for no bound.
     lm_head_input: the module whose output the readout reads, None where there is no readout that
     could be used by itself. n_classes: of a whole text, 0 where the
@@ -546,6 +548,7 @@ class ModuleMap:
     d_head: int
     causal: bool
     opens: bool
+    hides_words: bool
     scale: float | None
     biased: bool
     positions: str
@@ -634,6 +637,7 @@ def probe_model(
         d_head=_head_width(model, pattern.shape[1], plans[0].d_model),
         causal=causal,
         opens=bool(attentions),
+        hides_words=_hides_words(model, inputs, attentions, patterns),
         scale=next(iter(scales)) if len(scales) == 1 else None,
         biased=biased,
         bound=max(bounds, default=0.0),
@@ -641,6 +645,35 @@ def probe_model(
         lm_head_input=_lm_head_input(model, inputs, reference),
         n_classes=_n_classes(reference if model is whole else whole(**sorted_inputs(whole, start))),
     )
+
+
+def _hides_words(
+    model: PreTrainedModel,
+    inputs: dict[str, Tensor],
+    attentions: dict[int, str],
+    patterns: dict[str, Sequence[Tensor]],
+) -> bool:
+    """True where no state of another token changes with a token that is taken out of our attention
+    function: where nothing beside attention, such as a recurrence or a convolution, reads it."""
+    if not attentions:
+        return False
+    out, n_layer = 1, {name: len(layers) for name, layers in patterns.items()}
+    edits: tuple[Edit, ...] = (HideWord(out),)
+    seen: list[dict[str, Sequence[Tensor]]] = []
+    for ids in (inputs["input_ids"], inputs["input_ids"].clone()):
+        if seen:
+            ids[0, out] = ids[0, out + 1]
+        with active_pass(ForwardPass(attentions, n_layer, edits, keeps=False)):
+            asked = {"output_hidden_states": True, "use_cache": False}
+            seen.append(_states_of(model(**(inputs | {"input_ids": ids}), **asked)))
+    for name, states in seen[0].items():
+        for one, other in zip(states, seen[1][name]):
+            one, other = vectors_of_one(one).clone(), vectors_of_one(other).clone()
+            if name != "decoder":  # the token itself, of the text that it is in
+                one[out] = other[out]
+            if not nearly_equal(one, other):
+                return False
+    return True
 
 
 def _expect_one_shape(
