@@ -35,10 +35,10 @@ from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
 from explorer.panels.selection import (
-    Head,
+    FoundHead,
+    FoundLayer,
     HeadOrEvery,
     KeyOfRow,
-    Layer,
     LayerOrEvery,
     OpenedAttention,
     RowOrEvery,
@@ -374,8 +374,8 @@ def after_press(
 @spec.panel
 def head(
     run: Run,
-    layer: Layer = OPENS,
-    head: Head = OPENS,
+    layer: FoundLayer = OPENS,
+    head: FoundHead = OPENS,
     token: RowOrEvery = OPENS,
     key: KeyOfRow = OPENS,
     view: Annotated[

@@ -94,7 +94,7 @@ BOUNDS: Mapping[str, Bound] = {
     "positions.order": STATES,
     "positions.overlap": Bound(weights=3),  # of which the embeddings may be nearly all
     "residual.heads": STATES,
-    "residual.updates": STATES,
+    "residual.updates": Bound(recordings=1, states=1.75, scores=96),
     "soft_lookup.scale": Bound(layers=18, fixed=80 * MIB),
     "summaries.aggregated": PATTERNS,
     "summaries.disagreements": PATTERNS,
