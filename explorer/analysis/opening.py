@@ -248,6 +248,14 @@ def predicted(recording: Recording) -> int:
     return len(stream.tokens) - 1 if is_next else int(np.argmin(stream.special))
 
 
+def answered(recording: Recording) -> int:
+    """The token whose answer is asked for: of a model that fills in words the `word`, of a
+    translation its beginning, else the one that is `predicted`."""
+    if recording.model.kind == "encoder":
+        return word(recording, recording.streams[0])
+    return 0 if recording.model.kind == "encoder-decoder" else predicted(recording)
+
+
 def compared(recording: Recording) -> int:
     """The token of the last stream whose prediction is compared under edits: in an encoder the
     `word`, or one worth masking, in a decoder the end or the token before that word, in a
