@@ -17,6 +17,7 @@ from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE, FOUR_DECIMALS, PASSED, STORED, SUMMED
 
 from explorer.analysis import residual
+from explorer.analysis.figures import Bars
 from explorer.analysis.formatting import matches_text, parse_number, tenths
 from explorer.analysis.formulas import RecordedPlace, position_products
 from explorer.analysis.measure import MeasureContext, Untestable
@@ -80,15 +81,20 @@ def distance(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bo
 
 
 def updates(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool:
-    """x, f and their sum are one dimension of the three vectors of the marked cell."""
-    grid = panel.figures[0]
-    row, column, _ = grid.marks[0]
+    """x, f and their sum are one dimension of the three vectors of the marked cell, or of the
+    selected row."""
+    grid, row = panel.figures[0], at.token
+    if isinstance(grid, Bars):
+        shown = next(each.key for each in grid.rows if each.selected)
+    else:
+        row, column, _ = grid.marks[0]
+        shown = grid.column_keys[column]
     stream = residual.whole_layers(at.stream) if at.site.endswith(".layer") else at.stream
     of = next(each for each in residual.sublayers(stream) if each.site == at.site)
     vectors = [stream.at(site)[row].astype(np.float64) for site in (of.before, of.wrote, of.total)]
     three = np.array([numbers["added"][name] for name in ("x", "f", "y")])
     assert np.abs(np.array(vectors) - three[:, None]).max(axis=0).min() < STORED
-    return grid.column_keys[column] == at.site and row == at.token
+    return shown == at.site and row == at.token
 
 
 def norm_steps(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool:

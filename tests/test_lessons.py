@@ -91,7 +91,7 @@ def test_the_word_that_a_lesson_follows_attends_to_another_word_as_it_is_told(te
     assert hero.weight == pattern[hero.layer, hero.head, hero.query, hero.key]
     made = lessons.on(Run("encoder", text), "three-minutes")
     (told,) = [each for each in made.items if each.heading.startswith("This head")]
-    assert told.number == f"{hero.weight:.2f}"
+    assert told.number == hundredths(hero.weight)
 
 
 FOLLOWED = [

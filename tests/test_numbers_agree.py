@@ -168,6 +168,7 @@ def test_what_is_called_the_largest_is_the_largest_drawn(model: str, text: str) 
         return
     token = int(str(place["token"]))
     choices = {"soft_lookup.messages": place, "summaries.aggregated": {"kind": "Max"}}
+    choices["residual.updates"] = {"measure": "Rotation angle", "token": token}
     for name, read in LARGEST.items():
         one = {} if name.startswith(("attribution", "logit", "generation")) else {"token": token}
         if len(of.recording.streams) > 1:
@@ -470,7 +471,7 @@ def stream_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
     """Rotations of one word's vector."""
     stream, token = of.recording.streams[-1], int(str(place["token"]))
     choices = {"token": token, "stream": stream.name}
-    if panel := made(of, "residual.updates", **choices):
+    if panel := made(of, "residual.updates", measure="Rotation angle", **choices):
         for name, turn in of_token(panel, token).items():
             if name.startswith("layer"):
                 yield ("rotation", name), turn, "residual.updates"

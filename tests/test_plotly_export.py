@@ -203,13 +203,13 @@ def test_no_other_panel_has_one() -> None:
 @driver.browser_test
 def test_a_chart_of_plotly_is_drawn_with_the_numbers_of_the_panel(visitor: driver.Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/architecture?tab=residual")
+    page.goto(f"{visitor.server}/architecture?tab=residual&write=Rotation+angle")
     page.locator("summary", has_text="Open in Plotly").first.click()
     page.locator(".js-plotly-plot").first.wait_for()
     drawn = page.locator(".js-plotly-plot").first.evaluate(
         "each => each.data.find(({ type }) => type === 'heatmap').customdata"
     )
     text = page.locator("textarea").first.input_value()
-    expected = every()["residual.updates"](Run("encoder", text)).plotly()
+    expected = every()["residual.updates"](Run("encoder", text), "Rotation angle").plotly()
     heat = next(each for each in expected.data if each.type == "heatmap")
     np.testing.assert_allclose(np.array(drawn, float), np.array(heat.z, float), atol=STORED)

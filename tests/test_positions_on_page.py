@@ -14,12 +14,13 @@ from explorer.analysis.formatting import power
 from explorer.panels import positions
 from explorer.panels.choice import EVERY
 from models import caching
-from models.edits import ShuffleTokens, WithoutPositions
+from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
+from models.results import softmax
 from models.run import Run
 
 TEXT = "Ram pushed Hari"
-VIEWS = {"Sentence": 1, "Order": 1, "Waves": 1, "Distance": 1, "Shift": 1, "Adding": 1}
+VIEWS = {"Answer": 1, "Sentence": 1, "Order": 1, "Waves": 1, "Distance": 1, "Shift": 1, "Adding": 1}
 
 
 # ---- the panels ----------------------------------------------------------------------------------
@@ -48,6 +49,42 @@ def test_scores_by_distance_are_means_over_the_text() -> None:
         scores = of.attention[0].scores[1, 2].astype(float)[np.ix_(text, text)]
         means = [scores.diagonal(int(distance)).mean() for distance in one.x]
         np.testing.assert_allclose(one.y, means, rtol=SUMMED)
+
+
+def test_the_guess_is_read_in_five_other_orders() -> None:
+    """Each order by itself: the hidden word goes where its order puts it, and what is told is the
+    median of what is drawn."""
+    text = "The waiter brought the soup but it was cold."
+    run, model = Run("encoder", text), read_once("encoder")
+    stream = run.recording().streams[0]
+    token, id = stream.tokens.index("it"), model.first_token("it")[0]
+    panel = positions.answer(run)
+    typed, *others = panel.figures[0].rows
+
+    def p(place: int, *edits: object) -> float:
+        there = model.record(text, (*edits, HideToken(place)))
+        return float(softmax(model.logits(there, "encoder", place))[id])
+
+    assert typed.values[0] == pytest.approx(p(token), abs=STORED)
+    for seed, row in enumerate(others, 1):
+        shuffle = ShuffleTokens(seed)
+        place = shuffle.order(stream.special.tolist()).tolist().index(token)
+        assert row.values[0] == pytest.approx(p(place, shuffle), abs=STORED)
+        words = row.label.split()
+        assert sorted(words) == sorted([*text[:-1].replace(" it ", " ___ ").split(), "."])
+        assert words.index("___") == place - 1
+    (median,) = [row for row in others if row.selected]
+    assert median.values[0] == np.median([row.values[0] for row in others])
+    assert f"from {typed.texts[0]} to {median.texts[0]}." in panel.finding
+    with pytest.raises(ValueError, match="no words"):
+        positions.answer(Run("encoder", "the"))
+
+
+def test_a_guess_that_order_hardly_changes_is_said_to_be_so() -> None:
+    panel = positions.answer(Run("decoder", "a a a a a a"))
+    typed, *others = panel.figures[0].rows
+    assert {row.texts for row in others} == {typed.texts}
+    assert "hardly matters" in panel.finding and typed.texts[0] in panel.finding
 
 
 def test_another_order_changes_vectors_by_positions_alone() -> None:
@@ -173,6 +210,7 @@ def opened(**asked: str) -> AppTest:
 IN_TURN = [
     *(("Sentence", model) for model in ("encoder", "translator")),
     *(("Order", model) for model in ("decoder", "grammar", "smollm2")),
+    *(("Answer", model) for model in ("minilm", "translator", "smollm2")),
     *(("Waves", model) for model in ("minilm", "smollm2")),
     *(("Distance", "grammar"), ("Shift", "translator"), ("Shift", "decoder")),
     *(("Adding", model) for model in ("minilm", "smollm2")),
@@ -218,9 +256,11 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     ("asked", "title"),
     [
         ({"ask": "Waves", "width": "7", "places": "<b>", "pair": "9999"}, "encoding"),
-        ({"ask": "?", "order": "x"}, "order"),
+        ({"ask": "?"}, "answer"),
+        ({"ask": "Order", "order": "x"}, "order"),
         ({"token": "2"}, "sentence"),  # as in links of before Another order stood first
-        ({}, "order"),
+        ({}, "answer"),
+        ({"ask": "Answer", "model": "minilm"}, "order"),
         ({"ask": "Order", "shuffle": "-1", "layer": "99", "head": "2"}, "order"),
         ({"width": "2", "places": "2", "ask": "Shift", "shift": "300"}, "rotation"),
         ({"width": "1024", "places": "512", "ask": "Distance"}, "distance"),

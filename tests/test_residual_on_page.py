@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import driver
@@ -14,13 +15,15 @@ from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import gradients as gradient_tables
+from explorer.analysis import opening
 from explorer.analysis import residual as measures
-from explorer.analysis.formatting import fixed, percent, power
+from explorer.analysis.formatting import fixed, percent, power, tenths
 from explorer.panels import gradients, residual
 from explorer.state import jobs
 from models import caching, edits, registry, smollm2
 from models.cache import Cache
 from models.caching import loaded
+from models.edits import HideToken
 from models.own_model import OwnModel, record
 from models.results import Decay
 from models.run import Run
@@ -119,13 +122,45 @@ def test_a_whole_layer_adds_what_its_sub_layers_and_norms_change(
         assert len(strips) == 3 and "minus the state before it" in panel.details[0]
 
 
+WAITER = "The waiter brought the soup but it was cold."
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "grammar", "induction"])
+@pytest.mark.parametrize("text", [WAITER, TEXT, "I love to eat pizza."])
+def test_the_update_that_opens_turns_the_guess_most(model: str, text: str) -> None:
+    """By the whole lens at the word, hidden where the model fills in words: the largest step of
+    the answer, from one number of the picture to the next."""
+    run = Run(model, text)
+    panel = residual.updates(run)
+    drawn = panel.at["run"].recording()
+    token = panel.at["token"]
+    assert (model == "encoder") == (drawn.edits == (HideToken(token),))
+    lens = loaded(drawn).lens(drawn, drawn.streams[0].name)
+    p = np.exp(lens.logprob[:, token])
+    rows = panel.figures[0].rows
+    assert {row.texts[0] for row in rows} <= {tenths(each) for each in p}
+    steps = np.abs(np.diff(p))
+    before, after = (tenths(p[int(steps.argmax()) + at]) for at in (0, 1))
+    told = re.search(r"” (?:rises|falls) from (.+) to (.+)\.$", panel.finding)
+    if steps.max() < opening.TURNS:
+        assert told is None and "by 5 points or more" in panel.finding
+        norms = [row.values[1] for row in rows]
+        assert rows[int(np.argmax(norms))].selected
+    else:
+        assert told is not None and told.groups() == (before, after)
+        at = next(at for at, row in enumerate(rows) if row.selected)
+        assert rows[at].texts[0] == after and (at == 0 or rows[at - 1].texts[0] == before)
+
+
 def test_a_lost_residual_connection_shows() -> None:
-    whole = residual.updates(Run("encoder", TEXT)).figures[1].figures[1]
+    whole = residual.updates(Run("encoder", TEXT), "Rotation angle").figures[1].figures[1]
     assert [each.sign for each in whole.strips] == ["", "+", "=", "→"]
     stream = Run("encoder", TEXT).recording().streams[0]
     error, n, _ = measures.residual_error(stream)
     assert power(error, 2) in whole.note and f"{n:,}" in whole.note
-    lost = residual.updates(Run("induction-no-residual", "b a c d b")).figures[1].figures[1]
+    lost = (
+        residual.updates(Run("induction-no-residual", "b a c d b"), "Share").figures[1].figures[1]
+    )
     assert "=" not in [each.sign for each in lost.strips] and "residual" in lost.note
 
 
@@ -256,7 +291,8 @@ def opened(**asked: str) -> AppTest:
 @pytest.mark.slow
 def test_updates_are_by_layer_where_the_reader_or_the_model_wants_it() -> None:
     def columns(**choices: str) -> int:
-        return len(panels_on(opened(text=TEXT, **choices))[0]["figures"][0]["columns"])
+        choices |= {"text": TEXT, "write": "Rotation angle"}
+        return len(panels_on(opened(**choices))[0]["figures"][0]["columns"])
 
     assert columns(model="encoder", blocks="Layers") == 4
     assert columns(model="encoder") == columns(model="encoder", blocks="Sub-layers") > 4
@@ -299,7 +335,7 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
     assert steps["finding"] == residual.norm_steps(run, 4, "2.ffn", 5.0).finding
     lost = {"write": "?", "block": "99.x", "times": "nan", "token": "9999", "lag": "-3"}
     (first,) = panels_on(opened(flow="<b>", stream="no", **lost))
-    assert first["figures"][0]["unit"] == "°"
+    assert first["figures"][0]["kind"] == "bars" and "the guess" in first["finding"]
     assert len(panels_on(opened(flow="LayerNorm", **lost))) == 3
     clean(opened(flow="RNN", lag="9" * 30))
 
@@ -328,7 +364,7 @@ def test_a_model_without_a_part_says_so(model: str, fold: str, absent: int) -> N
 @driver.browser_test
 def test_a_reader_starts_and_stops_a_training(visitor: driver.Visitor) -> None:
     page = visitor.page
-    visitor.visit("residual", ".panel .cells", text=LONGER, token=3)
+    visitor.visit("residual", ".panel .cells", text=LONGER, token=3, write="Rotation angle")
     page.get_by_text("Backwards: gradient, and an RNN").click()
     page.get_by_text("Compared with an RNN").click()
     page.get_by_role("button", name="Start training").click()

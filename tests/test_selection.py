@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from app_harness import TABS, asked_of, clean, page_at
 
-from explorer.analysis import opening
+from explorer.analysis import coreference, opening
 from explorer.components import codec
 from explorer.panels import address, link_words, spec
 from explorer.panels.choice import EVERY, SELECTION, choices_of, parameters
@@ -53,19 +53,40 @@ def test_every_is_a_word_of_an_address_and_of_a_text() -> None:
     assert asked_of(app)["token"] == str(place)
 
 
-def test_what_opens_is_what_the_strongest_finding_is_about() -> None:
-    run = Run("encoder", TEXT)
+UNVOTED = "The dog saw the old cat near the river bank."
+
+
+@pytest.mark.parametrize("text", [TEXT, UNVOTED])
+def test_what_opens_is_what_the_vote_or_the_strongest_finding_is_about(text: str) -> None:
+    run = Run("encoder", text)
     recording, (of,) = run.recording(), run.recording().attention
-    first = opening.finding(recording, of)
-    assert first is not None and first.query >= 0
-    at = (*first.at, first.query)
+    vote, first = opening.voted(recording, of.name), opening.finding(recording, of)
+    assert first is not None and first.query >= 0 and (vote is not None) == (text == TEXT)
+    at = (*first.at, first.query) if vote is None else (*vote.at, vote.query)
     assert opening.lookup(recording, of) == at
-    assert opening.head(recording, of) == first.at
-    assert opening.row(recording, of, first.at) == opening.word(recording, recording.streams[0])
+    assert opening.head(recording, of) == at[:2]
+    assert opening.word(recording, recording.streams[0]) == at[2]
+    assert opening.cell(recording, of, at[:2])[0] == at[2]
     panel = spec.PANELS["attention.head"](run)
-    assert tuple(panel.choices[each] for each in ("layer", "head", "token")) == at
+    told = (*first.at, first.query)
+    assert tuple(panel.choices[each] for each in ("layer", "head", "token")) == told
     for layer in range(recording.model.n_layer):
         assert opening.head(recording, of, layer)[0] == layer
+
+
+def test_the_head_that_opens_is_the_best_tested_one_that_says_the_noun() -> None:
+    for model in ("encoder", "minilm"):
+        recording = Run(model, "The waiter brought the soup but it was cold.").recording()
+        (of,), tokens = recording.attention, recording.streams[0].tokens
+        tested = coreference.measured_heads(recording, of)
+        vote = opening.voted(recording, of.name)
+        assert vote is not None and vote.is_named
+        assert (tokens[vote.query], tokens[vote.key]) == ("it", "soup")
+        assert tested[vote.at].n_matches == max(each.n_matches for each in tested.values())
+    divided = Run("encoder", "Anna gave the dog some water because it was thirsty.").recording()
+    vote = opening.voted(divided, "self")
+    assert vote is not None and not vote.is_named
+    assert divided.streams[0].tokens[vote.query] == "it"
 
 
 # The views of tabs that show other panels, by the choice that names them.

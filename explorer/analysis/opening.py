@@ -1,23 +1,28 @@
 """What a text opens on until a reader chooses: its attention, head, row and cell, and its words.
 
-No other module chooses. Each answer is of a run, is kept beside its recording, and costs no pass of
-the model beyond that."""
+No other module chooses. One word and one head are the same on every tab: the pronoun that the
+tested heads vote on, and the best-tested head that says its noun; without a vote those of the
+strongest finding. Each answer is of a run, is kept beside its recording, and costs no pass of the
+model beyond that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from explorer.analysis import (
     embeddings,
+    flow,
     head_naming,
     logit_lens,
     predictions,
     residual,
     soft_lookup,
 )
-from explorer.analysis.attention import axes, strongest_cell
+from explorer.analysis.attention import axes, groups, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, word_groups
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
@@ -50,9 +55,49 @@ def _seen_in_heads(recording: Recording) -> Iterator[Finding]:
     return (each for each in every if each.page == "heads")
 
 
+class Voted(NamedTuple):
+    """What the vote on a pronoun opens: the best-tested head that says the noun that is named, of a
+    divided vote the best-tested one, and its weight from the pronoun to its noun."""
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    is_named: bool  # False where the heads are divided
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """(layer, head)."""
+        return self.layer, self.head
+
+
+@kept
+def voted(recording: Recording, attention: str) -> Voted | None:
+    """What the clearest vote of the tested heads of an attention opens; None without one."""
+    first = next(iter(RecordingFacts(recording).votes(attention)), None)
+    if first is None:
+        return None
+    of = RecordingFacts(recording).attention(attention)
+    rows, keys = groups(recording, of, axes(recording, of))
+    said = [each for each in first.ballots if first.noun in (None, each.key)]
+    best, query = said[0], rows.starts[first.row]
+    pieces = np.flatnonzero(keys.of == best.key)
+    key = int(pieces[of.pattern[best.layer, best.head, query, pieces].argmax()])
+    return Voted(best.layer, best.head, query, key, first.noun is not None)
+
+
 def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple[int, int]:
-    """The head (layer, head) of an attention: that of its strongest finding, or else, and in a
-    `layer` that is another one's, the one whose name stands out most."""
+    """The head (layer, head) of an attention that every tab opens on: the one that the vote opens,
+    else the `found_head`."""
+    vote = voted(recording, of.name)
+    if vote is not None and layer in (None, vote.layer):
+        return vote.at
+    return found_head(recording, of, layer)
+
+
+def found_head(recording: Recording, of: Attention, layer: int | None = None) -> tuple[int, int]:
+    """The head of an attention's strongest finding, or else, and in a `layer` that is another
+    one's, the one whose name stands out most."""
     first = finding(recording, of)
     if first is not None and layer in (None, first.at[0]):
         return first.at
@@ -77,11 +122,14 @@ def cell(
     query: int | None = None,
     key: int | None = None,
 ) -> tuple[int, int]:
-    """The cell (query, key) of a head: that of the attention's strongest finding where it is of
-    this head, else the largest of the head, or of the row or the column that is chosen."""
-    first = finding(recording, of)
-    is_free = query is None and key is None
-    if is_free and first is not None and first.at == at and first.query >= 0 and first.keys:
+    """The cell (query, key) of a head: of the head that the vote opens its weight to the noun, of
+    that of the attention's strongest finding the finding's, else the largest of the head, or of the
+    row or the column that is chosen."""
+    vote, first = voted(recording, of.name), finding(recording, of)
+    if vote is not None and vote.at == at and key is None and query in (None, vote.query):
+        return vote.query, vote.key
+    is_told = first is not None and first.at == at and first.query >= 0 and first.keys
+    if first is not None and is_told and query is None and key is None:
         return first.query, first.keys[0]
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
 
@@ -93,14 +141,14 @@ def lookup(
     head: int | None = None,
     query: int | None = None,
 ) -> tuple[int, int, int]:
-    """(layer, head, query) of a lookup, in which what is given is kept: that of the strongest
-    finding, else of the row whose second key matters most."""
-    given, first = (layer, head, query), finding(recording, of)
-    if first is not None and first.query >= 0:
-        found = (*first.at, first.query)
+    """(layer, head, query) of a lookup, in which what is given is kept: that of the vote, else of
+    the strongest finding, else of the row whose second key matters most."""
+    given, vote, first = (layer, head, query), voted(recording, of.name), finding(recording, of)
+    told = [] if vote is None else [(*vote.at, vote.query)]
+    told += [(*first.at, first.query)] if first is not None and first.query >= 0 else []
+    for found in told:
         if all(one in (None, other) for one, other in zip(given, found)):
             return found
-
     return _divided(recording, of.name, *given)
 
 
@@ -118,8 +166,11 @@ def _divided(recording: Recording, attention: str, *given: int | None) -> tuple[
 
 
 def found_word(recording: Recording, of: Attention) -> int | None:
-    """The word that an attention's strongest finding is about, as its row; None where there is
-    none, and of a long text, whose findings would keep a page waiting."""
+    """The word that every tab opens on, as a row of an attention: the pronoun of its vote, else the
+    word that its strongest finding is about; None where there is none, and without a vote of a long
+    text, whose findings would keep a page waiting."""
+    if (vote := voted(recording, of.name)) is not None:
+        return vote.query
     if len(recording.stream(of.query).tokens) > MAX_TOKENS:
         return None
     first = finding(recording, of)
@@ -134,8 +185,8 @@ def voted_word(recording: Recording, of: Attention) -> int | None:
 
 
 def word(recording: Recording, stream: Stream) -> int:
-    """The token of a tab about one word: the word that the strongest finding of an attention of the
-    stream is about, else the last whole word, else the first token."""
+    """The token of a tab about one word: the `found_word` of an attention of the stream, else the
+    last whole word, else the first token."""
     of_stream = (each for each in recording.attention if each.query == stream.name)
     found = (found_word(recording, each) for each in of_stream)
     first = next((each for each in found if each is not None), None)
@@ -143,9 +194,10 @@ def word(recording: Recording, stream: Stream) -> int:
 
 
 def flow_word(recording: Recording, stream: Stream) -> int:
-    """The token whose way is shown: where the next word is predicted the last one, of a text the
-    last that is no punctuation mark; else the `word`."""
-    if len(recording.streams) > 1 or recording.model.kind != "decoder":
+    """The token whose way is shown: the `word`; where the next word is predicted, and no vote is on
+    a pronoun, the last one, of a text the last that is no punctuation mark."""
+    is_voted = any(voted(recording, each.name) for each in recording.attention)
+    if is_voted or len(recording.streams) > 1 or recording.model.kind != "decoder":
         return word(recording, stream)
     last = len(stream.tokens) - 1
     of_text = range(last, 0, -1) if not stream.roles else ()
@@ -203,6 +255,14 @@ def predicted(recording: Recording) -> int:
     return len(stream.tokens) - 1 if is_next else int(np.argmin(stream.special))
 
 
+def answered(recording: Recording) -> int:
+    """The token whose answer is asked for: of a model that fills in words the `word`, of a
+    translation its beginning, else the one that is `predicted`."""
+    if recording.model.kind == "encoder":
+        return word(recording, recording.streams[0])
+    return 0 if recording.model.kind == "encoder-decoder" else predicted(recording)
+
+
 def compared(recording: Recording) -> int:
     """The token of the last stream whose prediction is compared under edits: in an encoder the
     `word`, or one worth masking, in a decoder the end or the token before that word, in a
@@ -220,8 +280,8 @@ def compared(recording: Recording) -> int:
 
 
 def masked_word(recording: Recording) -> int | None:
-    """The token that a model that fills in words masks: the first typed mask, else the word that
-    the strongest finding is about, where it is whole, else the last whole word; None for none."""
+    """The token that a model that fills in words masks: the first typed mask, else the
+    `found_word`, where it is whole, else the last whole word; None for none."""
     stream = recording.streams[0]
     mask = loaded(recording).capabilities.mask
     first = predictions.default_masked_word(stream, mask)
@@ -231,6 +291,51 @@ def masked_word(recording: Recording) -> int | None:
     if found is None or stream.special[found] or predictions.is_piece(stream.tokens, found):
         return first
     return found
+
+
+# ---- an update -----------------------------------------------------------------------------------
+
+TURNS = 0.05  # of a probability, that a part changes before it is told
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """The probability of the word that is predicted in the end at a token, as the logit lens reads
+    it before and after each update (update) of its stream. sites: of the updates."""
+
+    answer: int
+    sites: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray
+
+    @property
+    def turning(self) -> str | None:
+        """The update that changes it most; None where that is less than TURNS."""
+        change = np.abs(self.after - self.before)
+        at = int(change.argmax())
+        return self.sites[at] if change[at] >= TURNS else None
+
+
+@kept
+def guesses(recording: Recording, stream: str, token: int, layers: bool) -> Guesses | None:
+    """The guesses at a token along a stream, by whole layers or sub-layers; None for a model that
+    predicts no words in it."""
+    of, model = recording.stream(stream), loaded(recording)
+    updates = residual.sublayers(residual.whole_layers(of) if layers else of)
+    is_read = not model.capabilities.no_readout and of is logit_lens.read_stream(recording)
+    if not is_read or not updates:
+        return None
+    of_layers = flow.layer_sites(of) if layers else {}
+    lens = model.lens(recording, stream, 1, token, tuple(of_layers.values()) if layers else None)
+    ends = {each.site: (each.before, each.after) for each in updates}
+    if layers:  # whose own sites the readout does not know
+        place = lambda layer: of_layers.get(layer, lens.sites[0] if layer < 0 else "")
+        ends = {each.site: (place(each.layer - 1), place(each.layer)) for each in updates}
+    p = dict(zip(lens.sites, np.exp(lens.logprob[:, 0].astype(np.float64)).tolist()))
+    last = p[lens.sites[-1]]
+    pairs = [(p.get(before, last), p.get(after, last)) for before, after in ends.values()]
+    befores, afters = np.array(pairs).T
+    return Guesses(int(lens.final_id[0]), tuple(ends), befores, afters)
 
 
 # ---- a layer -------------------------------------------------------------------------------------

@@ -40,10 +40,10 @@ from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameter
 from explorer.panels.selection import (
     TOKEN,
     FirstAttention,
-    Head,
+    FoundHead,
+    FoundLayer,
     HeadOrEvery,
     KeyOfRow,
-    Layer,
     LayerOrEvery,
     OpenedAttention,
     RowOrEvery,
@@ -433,8 +433,8 @@ def after_press(
 @spec.panel
 def head(
     run: Run,
-    layer: Layer = OPENS,
-    head: Head = OPENS,
+    layer: FoundLayer = OPENS,
+    head: FoundHead = OPENS,
     token: RowOrEvery = OPENS,
     key: KeyOfRow = OPENS,
     view: Annotated[

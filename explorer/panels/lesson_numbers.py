@@ -154,7 +154,9 @@ def _turned(place: StepPlace) -> str:
 
 
 def _largest_turn(place: StepPlace) -> str:
-    grid = residual.updates(place.run, token=place.query, stream=place.stream).figures[0]
+    grid = residual.updates(place.run, "Rotation angle", place.query, stream=place.stream).figures[
+        0
+    ]
     assert isinstance(grid, Matrix)
     row, column, _ = grid.marks[0]
     return f"{float(grid.values[row, column]):.1f}°"

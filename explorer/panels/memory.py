@@ -91,10 +91,11 @@ BOUNDS: Mapping[str, Bound] = {
     "multi_head.head_gradients": Bound(patterns=1, states=3, scores=320),
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
+    "positions.answer": Bound(recordings=2, states=1.75),
     "positions.order": STATES,
     "positions.overlap": Bound(weights=3),  # of which the embeddings may be nearly all
     "residual.heads": STATES,
-    "residual.updates": STATES,
+    "residual.updates": Bound(recordings=1, states=1.75, scores=96),
     "soft_lookup.scale": Bound(layers=18, fixed=80 * MIB),
     "summaries.aggregated": PATTERNS,
     "summaries.disagreements": PATTERNS,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import positions
+from explorer.analysis import logit_lens, opening, positions
 from explorer.analysis.consistency import scale_text
 from explorer.analysis.figures import (
     BarRow,
@@ -24,13 +24,16 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
+from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power, tenths
+from explorer.analysis.predictions import without_mark
 from explorer.analysis.terminology import recording_norm_name, sees_all
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
+from explorer.panels.masks import can_hide
 from explorer.panels.selection import (
     HEAD,
     LAYER,
+    TOKEN,
     FirstStream,
     StreamSelection,
     Word,
@@ -38,14 +41,18 @@ from explorer.panels.selection import (
     expect_place,
     model_name,
     place_of,
+    predicted,
     select_stream,
     stream_of,
+    token_read,
+    why_at_the_end,
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
-from models.edits import ShuffleTokens, WithoutPositions
+from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.recording import Attention, Recording
+from models.results import softmax
 from models.run import Run
 
 REFUSALS = sentences("positions", "refusals")
@@ -55,6 +62,9 @@ VARIES = 1.05  # so many times as much as without positions
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
+N_ORDERS = 5  # other orders in which an answer is read
+N_WORDS_OF_ORDER = 14  # of each of these that are written out
+BLANK = "___"
 N_CIRCLE = 64  # positions on the circle
 ORDERS = ("Shuffled", "Typed")
 SHUFFLES = range(1000)
@@ -208,6 +218,12 @@ PositionalLayer = Annotated[
 ]
 PositionalHead = Annotated[
     int | None, replace(HEAD, suits=_positional(1), checked=_own_place("head", 1))
+]
+
+
+AnsweredWord = Annotated[
+    int | None,
+    replace(TOKEN, suits=lambda run, chosen: opening.answered(run.recording()), checked=token_read),
 ]
 
 
@@ -486,6 +502,111 @@ def _orders(run: Run, kind: str, seed: int, typed: str, stream: str) -> OrderRun
     return orders
 
 
+@dataclass(frozen=True)
+class ReadInOrder:
+    """The words as they are read in one order, and the probability of the answer there."""
+
+    words: str
+    probability: float
+
+
+def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...]]:
+    """The likeliest word at a token, which is hidden from a model that fills in words; and its
+    probability in the typed order and in N_ORDERS others: at the same word, of a next word at the
+    end, of a translation at its beginning. Raises ValueError where there is no other order."""
+    recording = run.recording()
+    first, read = recording.streams[0], logit_lens.read_stream(recording)
+    if (~first.special).sum() < 2:
+        raise ValueError(sentences(CONCEPT, "order")("no_words"))
+    is_hidden = can_hide(recording) and not first.special[token]
+    follows = is_hidden or (read is first and not logit_lens.predicts_next(recording))
+    id, found = -1, list[ReadInOrder]()
+    for seed in (None, *range(1, 1 + N_ORDERS)):
+        moved = () if seed is None else (ShuffleTokens(seed),)
+        order = moved[0].order(first.special.tolist()) if moved else np.arange(len(first.tokens))
+        place = int(np.flatnonzero(order == token)[0]) if follows else token
+        hidden = (HideToken(place),) if is_hidden else ()
+        there = replace(run, edits=(*moved, *run.edits, *hidden)).recording()
+        p = softmax(loaded(there).logits(there, read.name, place))
+        id = int(p.argmax()) if seed is None else id
+        labels = [first.tokens[at] for at in order]
+        if is_hidden:
+            labels[place] = BLANK
+        kept = window(len(labels), (place if follows else len(labels) - 1,), N_WORDS_OF_ORDER)
+        shown = " ".join(labels[at] for at in kept.tolist() if not first.special[order[at]])
+        found.append(ReadInOrder(shown, float(p[id])))
+    (answer,) = loaded(recording).labels([id])
+    return without_mark(answer, after_special=True), tuple(found)
+
+
+@spec.predicts
+@spec.panel
+def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -> Panel:
+    """What becomes of a prediction when the words come in another order: its probability in the
+    typed order and in five others. Of a model that predicts no word, what becomes of the vectors,
+    as `order` shows it.
+
+    token: the hidden word, of a model that goes on the end of the text, of a translation its
+    beginning. Raises ValueError for a
+    text of one word.
+    """
+    if run.loaded.capabilities.no_readout:
+        return _vectors(run, (None, None), OrderChoice(), stream)
+    words, on = sentences(CONCEPT, "answer"), predicted(run, token)
+    said, read = memo(
+        run.recording(),
+        ("answer in orders", on.token),
+        lambda: _answer_in_orders(run, on.token),
+    )
+    typed, *others = read
+    order = sorted(range(N_ORDERS), key=lambda at: others[at].probability)
+    middle = order[N_ORDERS // 2]
+    median = others[middle].probability
+    change = median - typed.probability
+    kind = "hardly" if abs(change) < opening.TURNS else "rises" if change > 0 else "falls"
+    slots = {
+        "answer": said,
+        "n": N_ORDERS,
+        "before": tenths(typed.probability),
+        "after": tenths(median),
+    }
+    rows = [(words("typed", words=typed.words), typed.probability, False)]
+    rows += [(each.words, each.probability, at == middle) for at, each in enumerate(others)]
+    return Panel(
+        title=words("title"),
+        finding=words(kind, **slots) + why_at_the_end(on),
+        figures=(
+            Bars(
+                title=words("bars", **slots),
+                note=words("median", **slots),
+                columns=(words("probability", **slots),),
+                rows=tuple(
+                    BarRow(label, (p,), (tenths(p),), selected=is_median)
+                    for label, p, is_median in rows
+                ),
+                high=1.0,
+            ),
+        ),
+        table={
+            "order": [label for label, *_ in rows],
+            "probability": [p for _, p, _ in rows],
+        },
+        details=words.lines("details"),
+        caption=(words("caption", **slots),),
+        file="positions-answer",
+        at={"token": on.token},
+    )
+
+
+@dataclass(frozen=True)
+class OrderChoice:
+    """Another order as it is chosen: its kind, the seed of a shuffle, and a typed text."""
+
+    kind: str = "Shuffled"
+    seed: int = 1
+    typed: str = ""
+
+
 @spec.panel
 def order(
     run: Run,
@@ -512,8 +633,15 @@ def order(
     as a text, from last to first where "". Raises ValueError for texts and models that cannot be
     compared.
     """
-    orders = _orders(run, kind, seed, typed, stream)
-    at = orders.runs.head(layer, head)
+    return _vectors(run, (layer, head), OrderChoice(kind, seed, typed), stream)
+
+
+def _vectors(
+    run: Run, head: tuple[int | None, int | None], other: OrderChoice, stream: str
+) -> Panel:
+    """The panel of `order`. head: (layer, head)."""
+    orders = _orders(run, other.kind, other.seed, other.typed, stream)
+    at = orders.runs.head(*head)
     words = sentences(CONCEPT, "order")
     comparison, runs = orders.compared(), orders.runs
     tokens = [comparison.tokens[place] for place in comparison.pairs.here]
@@ -551,7 +679,7 @@ def order(
         finding=_order_finding(runs, comparison),
         figures=(
             Stack(figures=(_other_order(runs, comparison), bars), main=1),
-            *_both_weights(orders, at, tuple(tokens), is_chosen=None not in (layer, head)),
+            *_both_weights(orders, at, tuple(tokens), is_chosen=None not in head),
         ),
         table=positions.order_columns(comparison),
         details=tuple(details),

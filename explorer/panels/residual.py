@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import consistency, residual
+from explorer.analysis import consistency, logit_lens, opening, residual
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import (
     BarRow,
@@ -30,10 +30,13 @@ from explorer.analysis.formatting import (
     percent,
     plural,
     power,
+    tenths,
 )
+from explorer.analysis.predictions import without_mark
 from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
+from explorer.panels.masks import can_hide
 from explorer.panels.selection import (
     FirstStream,
     StreamSelection,
@@ -45,17 +48,21 @@ from explorer.panels.selection import (
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models.caching import loaded
+from models.edits import HideToken
 from models.recording import Recording, Stream
 from models.run import Run
 
 CONCEPT = "residual"
 MEASURES = tuple(each.name for each in residual.WRITES)
+GUESS = "Prediction"
+SHOWN = {GUESS: "Change of the prediction"} | {name: name for name in MEASURES}
 NORM_MEASURES = tuple(each.name for each in residual.NORMS)
 HEAD_MEASURES = tuple(each.name for each in consistency.HEADS)
 TIMES = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 SATURATED = 0.98  # of the components of vectors stay below the strongest colour
 OPENED = "the sub-layer, layer or norm that is opened"
 N_ROWS = 12  # tokens or heads that are listed one by one
+N_UPDATES = 9  # updates that are listed one by one
 NORM_LABELS = dict(zip(NORM_MEASURES, ("σ before", "Mean before", "σ after", "Mean after")))
 HEAD_LABELS = dict(zip(HEAD_MEASURES, ("Norm", "Share of the output")))
 
@@ -231,29 +238,53 @@ def in_layers(run: Run, chosen: Mapping[str, Any]) -> bool:
 Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
 
 
+def measure_of(run: Run, chosen: Mapping[str, Any]) -> str:
+    """What updates are shown by until a reader chooses: what they change of the prediction, of a
+    model that predicts no word how far they rotate."""
+    return "Rotation angle" if loaded(run.recording()).capabilities.no_readout else GUESS
+
+
+@spec.predicts
 @spec.panel
 def updates(
     run: Run,
-    measure: Annotated[str, Choice(MEASURES, "Colour by", name="write")] = "Rotation angle",
+    measure: Annotated[
+        str | None, Choice(SHOWN, "Updates by", name="write", suits=measure_of, menu=True)
+    ] = None,
     token: Word = OPENS,
     sublayer: Annotated[str, Choice(sites, name="block", of="model", help=OPENED)] = "",
     log: Log = False,
     stream: FirstStream = OPENS,
     layers: Layers = None,
 ) -> Panel:
-    """Update of every token's vector by each sub-layer, and one update as before + update = after.
+    """Update of a token's vector by each sub-layer, and one update as before + update = after.
 
-    measure: one of MEASURES. sublayer: its site, such as "1.ffn"; the one with the token's largest
-    value where "". log: norms on a logarithmic scale. layers: one update for each whole layer, with
-    sites such as "1.layer"; None: in deep models, and where a model does not show what its
+    measure: what each update changes of the prediction at the token, which is hidden from a model
+    that fills in words; or one of MEASURES, of every token. None: the first where the model
+    predicts words, else the rotation. sublayer: its site, such as "1.ffn"; where "" the one with
+    the largest value of the token, of the prediction one that changes much of it, else the one with
+    the largest share. log: norms on a logarithmic scale. layers: one update for each whole layer,
+    with sites such as "1.layer"; None: in deep models, and where a model does not show what its
     sub-layers add. Raises ValueError for what is not there.
     """
+    measure = measure or measure_of(run, {})
     selection = select_stream(run, token, stream)
-    token = selection.token
-    words = sentences(CONCEPT, "updates")
     if layers is None:
         layers = in_layers(run, {"stream": stream, "sublayer": sublayer})
     layers = layers or not residual.sublayers(selection.stream)
+    if measure == GUESS:
+        guess = _guess(run, selection, sublayer, layers)
+        if guess is not None:
+            return guess
+        measure = "Rotation angle"
+    return _by_measure(selection, measure, sublayer, log, layers)
+
+
+def _by_measure(
+    selection: StreamSelection, measure: str, sublayer: str, log: bool, layers: bool
+) -> Panel:
+    """A measure of every token's updates, and one of these. measure: one of MEASURES."""
+    token, words = selection.token, sentences(CONCEPT, "updates")
     if layers:
         selection = replace(selection, stream=residual.whole_layers(selection.stream))
     places = {each.site: each for each in expect_updates(selection)}
@@ -304,6 +335,111 @@ def updates(
         formulas=("added",) if layers else ("added", "add-norm"),
         at={"site": chosen.site, "stream": selection.stream.name},
     )
+
+
+def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) -> Panel | None:
+    """What each update changes of the prediction at a token, and one of these; None for a stream
+    from which no words are read."""
+    words, typed = sentences(CONCEPT, "guess"), selection.word
+    is_hidden = can_hide(selection.recording) and not selection.stream.special[selection.token]
+    if is_hidden:
+        hidden = run.under((*run.edits, HideToken(selection.token)))
+        selection = select_stream(hidden, selection.token, selection.stream.name)
+    recording, token = selection.recording, selection.token
+    guesses = opening.guesses(recording, selection.stream.name, token, layers)
+    if guesses is None:
+        return None
+    if layers:
+        selection = replace(selection, stream=residual.whole_layers(selection.stream))
+    places = {each.site: each for each in expect_updates(selection)}
+    if sublayer:
+        expect_option("sublayer", sublayer, tuple(places))
+    norms = {
+        site: float(np.linalg.norm(residual.site_vectors(selection.stream, each.wrote)[token]))
+        for site, each in places.items()
+    }
+    site = sublayer or guesses.turning or max(norms, key=norms.__getitem__)
+    place, at = places[site], guesses.sites.index(site)
+    (answer,) = loaded(recording).labels([guesses.answer])
+    answer = without_mark(answer, after_special=bool(selection.stream.special[token]))
+    rises = guesses.after[at] >= guesses.before[at]
+    slots = {
+        "place": _capital(place.name),
+        "answer": answer,
+        "token": typed,
+        "before": tenths(float(guesses.before[at])),
+        "after": tenths(float(guesses.after[at])),
+        "least": f"{100 * opening.TURNS:g}",
+        "block": "layer" if layers else "sub-layer",
+        "norm": power(norms[site]),
+    }
+    is_itself = is_hidden and answer == typed
+    about = (
+        "itself"
+        if is_itself
+        else "hidden"
+        if is_hidden
+        else "next"
+        if logit_lens.predicts_next(recording)
+        else "seen"
+    )
+    kind = "turns" if site == guesses.turning else "changes" if sublayer else "none"
+    slots |= {"about": words(about, **slots), "moves": words("rises" if rises else "falls")}
+    shown = _telling_updates(guesses, at)
+    rows = tuple(
+        BarRow(
+            _update_label(places[guesses.sites[each]]),
+            (float(guesses.after[each]), norms[guesses.sites[each]]),
+            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]])),
+            selected=each == at,
+            key=guesses.sites[each],
+        )
+        for each in shown
+    )
+    left_out = len(places) - len(shown)
+    equation = _equation(selection, place)
+    return Panel(
+        title=words("title", **slots),
+        finding=words(kind, **slots),
+        figures=(
+            Bars(
+                title=words("bars", **slots),
+                note=words("left_out", n=left_out, **slots) if left_out else "",
+                select=("block",),
+                columns=(words("probability", **slots), words("norm")),
+                rows=rows,
+            ),
+            Stack(figures=(replace(equation, note=""),)),
+        ),
+        table={
+            "update": [each.name for each in places.values()],
+            "probability before": guesses.before,
+            "probability after": guesses.after,
+            "norm of the update": list(norms.values()),
+        },
+        details=(
+            words("lens"),
+            *filter(None, (equation.note,)),
+            *_update_details(selection, place),
+        ),
+        caption=_caption(selection, words("caption", **slots)),
+        file="updates-prediction",
+        formulas=("added",) if layers else ("added", "add-norm"),
+        at={"site": site, "stream": selection.stream.name, "run": hidden if is_hidden else run},
+    )
+
+
+def _telling_updates(guesses: opening.Guesses, at: int) -> list[int]:
+    """The updates that are listed, in their order: all of a few, else the one at a place with the
+    one before it, and those that change most."""
+    order = np.argsort(-np.abs(guesses.after - guesses.before), kind="stable").tolist()
+    first = [at, *([at - 1] if at else [])]
+    return sorted([*first, *(each for each in order if each not in first)][:N_UPDATES])
+
+
+def _update_label(place: residual.SubLayer) -> str:
+    short = residual.SHORT_PLACES[place.place]
+    return f"L{place.layer} {short}".strip() if place.layer >= 0 else place.name
 
 
 def _columns_of(

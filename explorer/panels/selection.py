@@ -233,6 +233,16 @@ def predicted(run: Run, token: int | None = None) -> StreamSelection:
     return select_stream(run, token, logit_lens.read_stream(recording).name)
 
 
+def why_at_the_end(at: StreamSelection) -> str:
+    """Why another token is on show than the word that every tab opens on: a model that goes on
+    predicts at the end of a text; "" where that is not so."""
+    recording, stream = at.recording, at.stream
+    is_end = at.token == len(stream.tokens) - 1 and logit_lens.predicts_next(recording)
+    if len(recording.streams) > 1 or not is_end or opening.word(recording, stream) == at.token:
+        return ""
+    return " " + sentences("selection", "opening")("at_the_end", model=at.model)
+
+
 def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection:
     """A token of a stream of a run; stream: its name, the first one where "". Raises ValueError for
     what is not there."""
@@ -304,6 +314,13 @@ def _head(at: int) -> Callable[[Run, Chosen], int]:
     )[at]
 
 
+def _found(at: int) -> Callable[[Run, Chosen], int]:
+    """The layer, 0, or the head, 1, of an attention's strongest finding."""
+    return lambda run, chosen: opening.found_head(
+        run.recording(), attention_of(run, chosen), chosen.get("layer")
+    )[at]
+
+
 def _lookup(at: int) -> Callable[[Run, Chosen], int]:
     """The layer, 0, the head, 1, or the query, 2, of the lookup that an attention opens on."""
     names = ("layer", "head", "token")
@@ -336,7 +353,8 @@ def _predicted(run: Run, chosen: Chosen) -> int | None:
     return None if silent else opening.predicted(run.recording())
 
 
-def _token_read(run: Run, chosen: Chosen, value: Any) -> int:
+def token_read(run: Run, chosen: Chosen, value: Any) -> int:
+    """The check of a token of the stream that words are read from."""
     recording = run.recording()
     silent = run.loaded.capabilities.no_readout
     stream = recording.streams[-1] if silent else logit_lens.read_stream(recording)
@@ -376,6 +394,9 @@ OpenedAttention = Annotated[str, replace(ATTENTION, suits=_opened_attention)]
 # The head that an attention opens on, or all of them.
 Layer = Annotated[int, LAYER]
 Head = Annotated[int, HEAD]
+# That of the strongest finding, which Heads tells.
+FoundLayer = Annotated[int, replace(LAYER, suits=_found(0))]
+FoundHead = Annotated[int, replace(HEAD, suits=_found(1))]
 LayerOrEvery = Annotated[int | None, replace(LAYER, suits=EVERY, takes_every=True)]
 HeadOrEvery = Annotated[int | None, replace(HEAD, suits=EVERY, takes_every=True)]
 # In the head: the row that is told of, or the cell; for the first no key is selected at first.
@@ -393,7 +414,7 @@ Word = Annotated[int, TOKEN]
 WordOrEvery = Annotated[int | None, replace(TOKEN, takes_every=True)]
 LookupQueryOrEvery = Annotated[int | None, replace(TOKEN, suits=_lookup(2), takes_every=True)]
 # A token whose word is predicted, and one of the text whose way is shown.
-Predicted = Annotated[int | None, replace(TOKEN, suits=_predicted, checked=_token_read)]
+Predicted = Annotated[int | None, replace(TOKEN, suits=_predicted, checked=token_read)]
 WordOnItsWay = Annotated[
     int,
     replace(

@@ -215,14 +215,18 @@ ARCHITECTURE = (
         views=Views(
             "ask",
             {
-                "Order": ("Another order", ("positions.order",)),
+                "Answer": ("The guess", ("positions.answer",)),
+                "Order": ("Each word’s vector", ("positions.order",)),
                 "Sentence": ("This sentence", ("positions.sentence",)),
                 "Waves": ("Sinusoids", ("positions.encoding",)),
                 "Distance": ("Products", ("positions.distance",)),
                 "Shift": ("Rotation", ("positions.rotation",)),
                 "Adding": ("Add or concatenate", ("positions.overlap",)),
             },
-            groups={"Encoding": ("Waves", "Distance", "Shift", "Adding")},
+            groups={
+                "Another order": ("Answer", "Order"),
+                "Encoding": ("Waves", "Distance", "Shift", "Adding"),
+            },
             earlier="Sentence",
         ),
         reads=(),
