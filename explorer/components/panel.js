@@ -117,7 +117,8 @@ function build(view, starts) {
   const terms = new Set();
   const sentence = sentenceOf(view, header.finding, terms);
   const style = { minHeight: view.finding?.style.minHeight || "" };
-  const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
+  const said = headed(sentence);
+  const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...said);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
@@ -478,6 +479,16 @@ function pointsUnder(part, { clientX: x, clientY: y }) {
     return each === part || Math.hypot(left + width / 2 - x, top + height / 2 - y) < REACH;
   });
   return under.map((each) => each.getAttribute("aria-label"));
+}
+
+/** A finding whose first sentence, by itself, is the headline of a page. @param {(Node | string)[]} nodes @returns {(Node | string)[]} */
+function headed(nodes) {
+  const ends = nodes.map((each) => (typeof each === "string" ? each.search(/[.!?…](?=\s)/) : -1));
+  const at = ends.findIndex((end) => end >= 0);
+  if (at < 0) return [make("span", "first", ...nodes)];
+  const [text, end] = [String(nodes[at]), ends[at] + 1];
+  const first = make("span", "first", ...nodes.slice(0, at), text.slice(0, end));
+  return [first, text.slice(end), ...nodes.slice(at + 1)];
 }
 
 // ---- all heads -----------------------------------------------------------------------------------

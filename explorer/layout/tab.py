@@ -107,7 +107,10 @@ def _draw(tab: Tab, hand: Hand, run: Run) -> None:
             return
         if shown is None or not _choices(shown, hand, bar):
             return
-        is_whole = all([_show(shown, panel) for panel in shown.on_show])
+        first, *others = shown.on_show
+        with st.container(key="lead"):
+            drawn = [_show(shown, first)]
+        is_whole = all(drawn + [_show(shown, panel) for panel in others])
     if is_whole:
         (hand.below or partial(parts, names=tab.below))(shown)
     if tab.folds or tab.leads:

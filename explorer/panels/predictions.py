@@ -148,8 +148,8 @@ def cloze(
     on = prediction_at(run, token)
     likely = candidates(on)
     return Panel(
-        title=headline(on, likely),
-        finding=_hint(on, several),
+        title=words(f"title_{'next' if on.kind == 'next' else 'hidden'}"),
+        finding=f"{headline(on, likely)}. {_hint(on, several)}",
         figures=(_boxes(on, likely, word),),
         table={
             "word": [each.label for each in likely],
