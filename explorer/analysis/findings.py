@@ -15,6 +15,7 @@ import numpy as np
 
 from explorer.analysis import coreference, head_naming, logit_lens, residual, word_classes, words
 from explorer.analysis.attention import axes, groups
+from explorer.analysis.changes import opposites
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
@@ -133,20 +134,6 @@ ORDER = np.array(
 # head that finds a pronoun's noun in test sentences too, and from one that stands alone (*she*,
 # and not *her* keys).
 NO_HABIT_BONUS, DISTANCE_BONUS, TESTED_BONUS, ALONE_BONUS = 2.0, 1.0, 1.0, 0.5
-
-CHANGES = {
-    "tired": "wide",
-    "wide": "tired",
-    "big": "small",
-    "small": "big",
-    "loud": "quiet",
-    "hot": "cold",
-    "cold": "hot",
-    "happy": "sad",
-    "heavy": "light",
-    "hungry": "ripe",
-    "angry": "late",
-}
 
 
 @dataclass(frozen=True)
@@ -1317,8 +1304,8 @@ def _retype(word_attention: WordLevelAttention, link: Link) -> tuple[str, str]:
     if word_attention.classes[0][row] != word_classes.PRONOUN:
         return "", ""
     for label in word_attention.keys.labels[row + 1 :]:
-        if label in CHANGES:
-            return label, CHANGES[label]
+        if label in opposites():
+            return label, opposites()[label]
     return "", ""
 
 
