@@ -23,6 +23,7 @@ from explorer.analysis import (
     words,
 )
 from explorer.analysis.attention import axes, groups
+from explorer.analysis.changes import opposites
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.votes import Ballot, Test, Vote
 from explorer.analysis.word_classes import HYPHENS, is_word
@@ -162,20 +163,6 @@ ORDER = np.array(
 # head that finds a pronoun's noun in test sentences too, and from one that stands alone (*she*,
 # and not *her* keys).
 NO_HABIT_BONUS, DISTANCE_BONUS, TESTED_BONUS, ALONE_BONUS = 2.0, 1.0, 1.0, 0.5
-
-CHANGES = {
-    "tired": "wide",
-    "wide": "tired",
-    "big": "small",
-    "small": "big",
-    "loud": "quiet",
-    "hot": "cold",
-    "cold": "hot",
-    "happy": "sad",
-    "heavy": "light",
-    "hungry": "ripe",
-    "angry": "late",
-}
 
 
 @dataclass(frozen=True)
@@ -1401,8 +1388,8 @@ def _retype(word_attention: WordLevelAttention, link: Link) -> tuple[str, str]:
     if word_attention.classes[0][row] != word_classes.PRONOUN:
         return "", ""
     for label in word_attention.keys.labels[row + 1 :]:
-        if label in CHANGES:
-            return label, CHANGES[label]
+        if label in opposites():
+            return label, opposites()[label]
     return "", ""
 
 

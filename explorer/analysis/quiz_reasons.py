@@ -17,7 +17,8 @@ from zlib import crc32
 import numpy as np
 
 from explorer.analysis import interventions, predictions, word_classes
-from explorer.analysis.findings import CHANGES, word_groups
+from explorer.analysis.changes import opposites
+from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import Written, fixed
 from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.analysis.quiz_question import (
@@ -648,15 +649,15 @@ def changed_word(on: AskedSentence) -> Iterator[Question]:
     """Question for the word that gets most of a row after one word was changed, such as "tired" to
     "wide"."""
     for at, old in on.words.items():
-        if old not in CHANGES:
+        if old not in opposites():
             continue
-        text = on.retyped((at, CHANGES[old]))
+        text = on.retyped((at, opposites()[old]))
         after = on.rerun(text=text)
         tokens = list(on.stream.tokens)
-        tokens[at] = CHANGES[old]
+        tokens[at] = opposites()[old]
         if not on.reads(after, tokens):
             continue
-        names = {**on.words, at: CHANGES[old]}
+        names = {**on.words, at: opposites()[old]}
         now, then = on.attention.pattern, on.pattern_of(after)
         for layer, head in np.ndindex(now.shape[:2]):
             for row in on.content:
