@@ -24,7 +24,7 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import StreamPrediction
 from explorer.analysis.formatting import isolated, parse_number, shortened
 from explorer.text import attention as attention_text
-from explorer.text.findings import evidence, headline, question, quoted
+from explorer.text.findings import evidence, headline, quoted
 from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES, OPENING_TEXT
 from models.recording import Attention, Recording
@@ -90,11 +90,8 @@ def test_a_pronoun_without_a_vote_attends_to_a_noun_in_one_head(encoder) -> None
     weights = recording.attention[0].pattern[:, :, best.query, best.keys[0]]
     # It is the most that any head lets this word give that one.
     assert best.value == pytest.approx(weights.max(), abs=STORED)
-    assert best.retype == ("tired", "wide")
     said = f"Layer {best.layer}, head {best.head}: *it* attends to *animal* ({best.value:.2f})"
     assert headline(best) == said and f"{best.chance:.2f}" in evidence(best)
-    asked = f"Change *tired* to *wide*: does the weight {best.value:.2f} on *animal* change?"
-    assert question(best) == asked
 
 
 @pytest.mark.slow

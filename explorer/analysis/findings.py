@@ -23,7 +23,6 @@ from explorer.analysis import (
     words,
 )
 from explorer.analysis.attention import axes, groups
-from explorer.analysis.changes import opposites
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.votes import Ballot, Test, Vote
 from explorer.analysis.word_classes import HYPHENS, is_word
@@ -64,14 +63,13 @@ class Finding:
     where it has several. also: the number of other heads that show it too. site: a name of the
     residual stream, or the kind of the part with the largest contribution. counts: parts of a sum,
     (name, number). example_head: the head (layer, head) whose picture is the evidence, where that
-    is another than the one a page would open on. retype: a word of the text, and another that would
-    test the finding. page and address: a tab and the choices of the address bar as (name,
-    value). other: of a link the word that gets most of the row after the key, and its weight,
-    where that is at least CONTEST of the link's; ("", 0) where none does. stands_for: true for a
-    link from a pronoun to a noun that it may stand for, and for a vote on one. ballots: of a vote
-    what each head says, and tested: how often so many heads are right, None where that was not
-    measured. A vote is seen in the best-tested head that says the noun, and of one that is divided
-    in the best-tested head.
+    is another than the one a page would open on. page and address: a tab and the choices of the
+    address bar as (name, value). other: of a link the word that gets most of the row after the key,
+    and its weight, where that is at least CONTEST of the link's; ("", 0) where none does.
+    stands_for: true for a link from a pronoun to a noun that it may stand for, and for a vote on
+    one. ballots: of a vote what each head says, and tested: how often so many heads are right, None
+    where that was not measured. A vote is seen in the best-tested head that says the noun, and of
+    one that is divided in the best-tested head.
     """
 
     kind: str
@@ -89,7 +87,6 @@ class Finding:
     site: str = ""
     counts: tuple[tuple[str, int], ...] = ()
     example_head: tuple[int, ...] = ()
-    retype: tuple[str, str] = ("", "")
     page: str = "heads"
     address: tuple[tuple[str, str], ...] = ()
     other: tuple[str, float] = ("", 0.0)
@@ -1321,7 +1318,6 @@ def _link_finding(word_attention: WordLevelAttention, link: Link) -> Finding:
         other=_contest(word_attention, link),
         stands_for=bool(word_attention.stands_for[row, key]),
         also=link.also,
-        retype=_retype(word_attention, link),
     )
 
 
@@ -1380,17 +1376,6 @@ def _text(recording: Recording, stream: str) -> str:
     return (
         recording.target if stream == "decoder" and len(recording.streams) > 1 else recording.text
     )
-
-
-def _retype(word_attention: WordLevelAttention, link: Link) -> tuple[str, str]:
-    """A later word of the text whose opposite might send the link elsewhere."""
-    row = link.places[0]
-    if word_attention.classes[0][row] != word_classes.PRONOUN:
-        return "", ""
-    for label in word_attention.keys.labels[row + 1 :]:
-        if label in opposites():
-            return label, opposites()[label]
-    return "", ""
 
 
 def _with_address(recording: Recording, finding: Finding) -> Finding:

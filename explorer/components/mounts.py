@@ -26,6 +26,7 @@ _panel = _component("panel", "panel", '<div class="panel"></div>')
 _sentence = _component("sentence", "sentence", '<div class="sentence"></div>')
 _pictures = _component("pictures", "image_export", '<div class="pictures"></div>')
 _share = _component("share", "share", '<div class="share"></div>')
+_offers = _component("offers", "offers", '<div class="offers"></div>')
 _presenter = _component("presenter", "presenter", '<div class="presenter"></div>')
 _class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div>')
 _classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
@@ -62,6 +63,15 @@ def picture_list(addresses: Mapping[str, str], key: str) -> None:
     addresses: of figures by their tokens, below that of the app."""
     header = {"token": "pictures", "addresses": dict(addresses)}
     _pictures(data=codec.encode(header, {}), key=key)
+
+
+def offers(panel: str, key: str, on_select: Callable[[], None]) -> None:
+    """Offer what changes an answer, once it is measured. panel: the address of the panel that says
+    it, below that of the app. When `on_select` is called, `st.session_state[key]["select"]` has the
+    address of what was pressed."""
+    _offers(
+        data=codec.encode({"panel": panel, "token": panel}, {}), key=key, on_select_change=on_select
+    )
 
 
 def share(

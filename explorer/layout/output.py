@@ -139,12 +139,7 @@ def show_panel(
     Where the function raises a ValueError, its message is shown instead, and None is returned.
     take: puts what was pressed into the choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
-    if tab := visit.tab_of_press:
-        visit.tab_of_press = ""
-        navigation.go(tab)
-    if visit.new_run:
-        visit.new_run = False
-        st.rerun()  # the whole page: it is of another run now
+    follow_press()
     try:
         panel = make if isinstance(make, Panel) else make()
     except ValueError as reason:
@@ -157,6 +152,16 @@ def show_panel(
         if panel.name.partition(".")[0] == places.ROWS[visit.page].studied:
             in_plotly(panel)
     return panel
+
+
+def follow_press() -> None:
+    """Go to where the last press leads, as far as that is another tab or another run."""
+    if tab := visit.tab_of_press:
+        visit.tab_of_press = ""
+        navigation.go(tab)
+    if visit.new_run:
+        visit.new_run = False
+        st.rerun()  # the whole page: it is of another run now
 
 
 def in_plotly(panel: Panel) -> None:
@@ -181,7 +186,15 @@ def _take_selection(key: str, take: Callable[[Mapping[str, object]], None]) -> N
     chosen = dict((st.session_state.get(key) or {}).get("select") or {})
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))
-    visit.tab_of_press = chosen.pop("tab", "")
+    put_address(chosen, take)
+
+
+def put_address(
+    chosen: dict[str, object], take: Callable[[Mapping[str, object]], None] = put_pressed
+) -> None:
+    """Take the words of an address that a press leads to. take: puts those of the choices. For a
+    callback; `follow_press` goes there."""
+    visit.tab_of_press = str(chosen.pop("tab", ""))
     visit.new_run = not {"edits", "text"}.isdisjoint(chosen)
     if "text" in chosen:
         current_recording.take_text(str(chosen.pop("text")))

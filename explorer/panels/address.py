@@ -68,4 +68,9 @@ def _words_of_other(parameter: Parameter, run: Run, other: Run) -> dict[str, str
 def address_of(panel: Panel, ending: str) -> str:
     """The address of a panel as one of `spec.FILES`, below that of the app:
     "panel/attention.head.html?model=...". Raises as `words_of`."""
-    return f"{PATH}/{panel.name}.{ending}?{urlencode(words_of(panel), errors='replace')}"
+    return of_words(panel.name, words_of(panel), ending)
+
+
+def of_words(panel: str, words: Mapping[str, str], ending: str) -> str:
+    """The address, below that of the app, of a panel by its name, under these words, as a file."""
+    return f"{PATH}/{panel}.{ending}?{urlencode(words, errors='replace')}"

@@ -20,7 +20,7 @@ from explorer.analysis.findings import (
     select_findings,
 )
 from explorer.analysis.formatting import hundredths
-from explorer.analysis.terminology import sees_ahead, sees_all, windowed
+from explorer.analysis.terminology import sees_all, windowed
 from explorer.panels import anatomy, attention
 from explorer.panels.choice import EVERY, TRUE, as_taken, declared, resolve
 from explorer.panels.selection import Selection, select
@@ -132,17 +132,6 @@ def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict
 
 
 # ---- what is told of the head --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ChangedWord:
-    """A text after a word of it was changed, and the link that was on screen: its finding, words
-    (query, key) and weight."""
-
-    text: str
-    finding: Finding
-    words: tuple[str, ...]
-    weight: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,33 +297,6 @@ class HeadOnShow:
         """The labels of the first tokens of a finding, as far as they are there."""
         axes, row, key = self.selection.axes, one.query, one.keys[0]
         return (*axes.rows[row : row + 1], *axes.keys[key : key + 1])
-
-    def since(self, changed: object) -> str:
-        """The weight of a link before a word was changed, and now; "" for any other text and head,
-        and where the words of the link stand elsewhere."""
-        on = self.selection
-        if not isinstance(changed, ChangedWord) or changed.text != on.run.text:
-            return ""
-        one, now = changed.finding, self.words_of(changed.finding)
-        if (on.attention.name, on.layer, on.head) != (one.attention, one.layer, one.head):
-            return ""
-        if now != changed.words:
-            return ""
-        words, (old, new) = templates.sentences("heads", "head"), map(findings.marked, one.retype)
-        before, after = map(hundredths, (changed.weight, self.weight_of(one)))
-        row, key = map(findings.marked, now)
-        slots = {"old": old, "new": new, "row": row, "key": key}
-        said = words("changed", before=before, after=after, **slots)
-        return f" {said} {words('masked', **slots)}" if self._is_hidden(one) else f" {said}"
-
-    def _is_hidden(self, one: Finding) -> bool:
-        """True where a causal mask hides the word that was changed from the row of a link."""
-        on = self.selection
-        stream = on.recording.stream(on.attention.query)
-        places = [at for at, token in enumerate(stream.tokens) if token == one.retype[1]]
-        allowed = on.attention.reachable
-        is_causal = not on.is_across and not sees_ahead(allowed)
-        return is_causal and bool(places) and not allowed[one.query, places].any()
 
     # Beside the panels.
 

@@ -85,7 +85,6 @@ class Visit:
 
     # ---- what a tab remembers ----
     toured: bool = False  # a lesson was begun, and is offered no more
-    changed_word: Any = None  # the link before a word was changed (attention.ChangedWord)
     selection_drawn: tuple[Sequence[str], dict[str, int]] = ((), {})  # causes, selection of the bar
     typed_readings: dict[str, tuple[str, str]] = field(default_factory=dict)  # word and sentence
     own_lesson: Any = None  # the reader's own (lesson.Lesson)
@@ -100,6 +99,7 @@ class Visit:
     preset: str | None = None  # the example text that was pressed
     heads: Sent = field(default_factory=dict)  # the grid of heads
     one_head: Sent = field(default_factory=dict)  # the head's picture
+    offers: Sent = field(default_factory=dict)  # what is known to change an answer
     vote: Sent = field(default_factory=dict)  # what the tested heads say of a pronoun
     selected_query: int = -1  # of the selection bar, -1 for every word
     selected_key: int = 0

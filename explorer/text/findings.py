@@ -171,15 +171,6 @@ def crowd(one: Finding, mark: Mark = marked) -> str:
     return sentence.replace(WORDS("one_of_one"), WORDS("the_one"))
 
 
-def question(one: Finding) -> str:
-    """A comparison to try with a retyped word; "" where there is none."""
-    old, new = one.retype
-    if not old:
-        return ""
-    slots = {"weight": hundredths(one.value), "word": marked(one.words[1])}
-    return WORDS("question", old=marked(old), new=marked(new), **slots)
-
-
 def site(name: str) -> str:
     """A site of the residual stream in words: "1.attn.normed" is "layer 1’s attention"."""
     number, _, rest = name.partition(".")

@@ -37,7 +37,7 @@ def result(offer: Offer, mark: Mark = marked) -> str:
 
 def _turned(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
     first, second, *_ = offer.guesses
-    slots = {"first": _strong(first.word), "second": _strong(second.word)}
+    slots = {"first": mark(first.word), "second": mark(second.word)}
     before, after = (f"{100 * each:.0f}" for each in (second.before, second.after))
     name = "result" if offer.word else "result_next"
     return words(name, before=before, after=after, **slots)
@@ -65,11 +65,6 @@ def _disagree(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
 
 def _is_name(said: Said) -> bool:
     return said.noun[:1].isupper()
-
-
-def _strong(word: str) -> str:
-    """A word that a model says, in bold type."""
-    return f"**{literal(word)}**"
 
 
 RESULTS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
@@ -21,11 +22,11 @@ from explorer.layout import (
     selection_bar,
     tab,
 )
-from explorer.layout.current_recording import take_text
+from explorer.panels import address
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
-from explorer.screens.heads import OF_ONE_HEAD, ChangedWord, HeadOnShow
+from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow
 from explorer.screens.screen import Screen, screen_of
 from explorer.state import url_state
 from explorer.state.visit import visit
@@ -108,41 +109,9 @@ def headline(one: HeadOnShow) -> None:
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             if not one.has_vote:
-                st.markdown(one.place + one.between_tokens + one.since(visit.changed_word))
-        if one.one and (test := findings.question(one.one)):
-            offer_test(test, one.one, one)
+                st.markdown(one.place + one.between_tokens)
         if one.selection.run.text == OPENING_TEXT and not visit.toured:
             offer_tour()
-
-
-def offer_test(test: str, finding: Finding, one: HeadOnShow) -> None:
-    """A word to change, which would show whether a finding moves."""
-    old, new = map(findings.marked, finding.retype)
-    pressed = st.button(
-        f"Change {old} to {new}",
-        key="retype",
-        icon=":material/edit:",
-        help=test,
-        on_click=retype,
-        args=(
-            one.selection.run.text,
-            finding,
-            one.words_of(finding),
-            one.weight_of(finding),
-        ),
-    )
-    if pressed:
-        st.rerun()  # the whole page: the text stands above it
-
-
-def retype(text: str, finding: Finding, words: tuple[str, ...], weight: float) -> None:
-    """Change the one word, and stay at the finding's head and word; note its weight before."""
-    controls.open_finding(finding)
-    changed = text.replace(*finding.retype, 1)
-    take_text(changed)
-    visit.changed_word = ChangedWord(changed, finding, words, weight)
-    for name, value in finding.address:
-        st.session_state[name] = value
 
 
 def offer_tour() -> None:
@@ -206,6 +175,20 @@ def head_actions(one: HeadOnShow) -> None:
     navigation.link("classroom", HEAD("guess"), {"quiz": "Heads", **at}, "game")
     if (following := one.following) is not None:
         offer_finding(following, HEAD("next"), "next finding")
+
+
+def offers(run: Run) -> None:
+    """What is known to change what the model says; the browser asks for it."""
+    words = {"model": run.model, "text": run.text}
+    if url_state.fits_address(run.text):
+        mounts.offers(address.of_words("offers.measured", words, "json"), "offers", take_offer)
+
+
+def take_offer() -> None:
+    """Follow a press on an offer: another text, or the model without a part on the tab that shows
+    it. For a callback."""
+    pressed = str((visit.offers.get("select") or {}).get("address", ""))
+    output.put_address(dict(parse_qsl(pressed)))
 
 
 def show_vote() -> None:
@@ -292,6 +275,7 @@ def heads_tab(
     verify: Annotated[bool, Choice(help="the calculation is verified")] = False,
 ) -> None:
     """The tab Heads. verify: the calculation of the weight is shown and checked."""
+    output.follow_press()
     recording = run.recording()  # held as long as it is drawn
     selection_bar.take()
     top = st.container(key="findings", gap="xsmall")
@@ -322,6 +306,7 @@ def heads_tab(
         below_grid(shown, one)
     with right:
         if one.has_vote:
+            offers(run)
             also_found(one)
         else:
             selected_head(shown, picture, one)

@@ -1,0 +1,69 @@
+"""The panel on what is known to change an answer, for a reader to try."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from explorer.analysis import offers
+from explorer.analysis.figures import TextTable
+from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.text import offers as offers_text
+from explorer.text.findings import quoted
+from explorer.text.markdown_escape import plain
+from explorer.text.templates import sentences
+from models.run import Run
+
+# Where each kind is seen, beside the words of its address.
+PLACES = {
+    CHANGE: {},
+    HEAD: {"tab": "edit"},
+    WORD: {"tab": "edit"},
+    MODELS: {"tab": "compare", "compare": "Model"},
+}
+
+
+@spec.predicts
+@spec.panel
+def measured(run: Run) -> Panel:
+    """What is known to change what a model says of a text: words to change, a head or a word to
+    take out. Each was measured before it is told. A press shows it.
+
+    Raises ValueError where nothing changes it enough.
+    """
+    words = sentences("offers", "measured")
+    every = offers.offers(run)
+    if not every:
+        raise ValueError(words("none"))
+    tries = [plain(offers_text.title(each, quoted)) for each in every]
+    results = [plain(offers_text.result(each, quoted)).rstrip(".") + "." for each in every]
+    addresses = [address(each) for each in every]
+    return Panel(
+        title=words("title"),
+        finding=f"{tries[0]}: {results[0]}",
+        figures=(
+            TextTable(
+                select=("address",),
+                columns=(words("try"), words("result")),
+                rows=tuple(zip(tries, results)),
+                keys=tuple((each,) for each in addresses),
+            ),
+        ),
+        table={
+            "kind": [each.kind for each in every],
+            "try": tries,
+            "result": results,
+            "address": addresses,
+        },
+        details=words.lines("details"),
+        file="offers",
+    )
+
+
+def address(offer: Offer) -> str:
+    """The words of an address that shows an offer, as a query."""
+    named = dict(offer.address)
+    if offer.kind == MODELS:
+        named["other_model"] = named.pop("model")
+    return urlencode(PLACES[offer.kind] | named)
