@@ -33,8 +33,20 @@ OPENS = Sampling(*(float(url_state.default(name)) for name in ("temperature", "t
 
 
 def opened(tab: str = "word", /, **asked: str) -> AppTest:
-    """A tab of Predict, opened at an address."""
-    return clean(page_at(tab, **asked))
+    """A tab of Predict, opened at an address; of an answer how each token was written is open."""
+    app = clean(page_at(tab, **asked))
+    if tab == "generate" and not app.button:
+        return app
+    if tab == "generate" and "write one" not in [each.key for each in app.button]:
+        app.session_state["fold rivals"] = True
+        clean(app.run())
+    return app
+
+
+def main_panel(app: AppTest) -> dict:
+    """The panel of the next token, where a text is written, else the first one."""
+    every = panels_on(app)
+    return next((each for each in every if each["panel"] == "generation.next_token"), every[0])
 
 
 def said(app: AppTest) -> list[int]:
@@ -62,12 +74,12 @@ def prompt_ids(text: str) -> list[int]:
 
 def row_of(app: AppTest) -> dict:
     """The sentence of the first panel: its tokens, what stands below them, which are marked."""
-    return panels_on(app)[0]["figures"][0]
+    return main_panel(app)["figures"][0]
 
 
 def bars_of(app: AppTest) -> list[dict]:
     """The rows of the first panel's bars."""
-    return panels_on(app)[0]["figures"][1]["rows"]
+    return main_panel(app)["figures"][1]["rows"]
 
 
 def check_choices(app: AppTest, ids: list[int], sampling: Sampling = OPENS) -> None:
@@ -87,7 +99,7 @@ def check_choices(app: AppTest, ids: list[int], sampling: Sampling = OPENS) -> N
         values = [row["values"][column] for row in words]
         np.testing.assert_allclose(values, p[at], atol=PASSED)
         left = tenths(round(1 - sum(values), 12))
-        assert left in panels_on(app)[0]["figures"][1]["note"]
+        assert left in main_panel(app)["figures"][1]["note"]
     if len(expected) > 1:
         cut = [row["texts"][1] == "cut" for row in words]
         assert cut == [expected[1][id] == 0 for id in at]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import asked_of, panels_on
+from app_harness import asked_of
 from conftest import typed
 from prediction_oracle import (
     OPENS,
@@ -12,6 +12,7 @@ from prediction_oracle import (
     check_choices,
     clean,
     full_pass,
+    main_panel,
     opened,
     press,
     prompt_ids,
@@ -42,7 +43,7 @@ DECODER = {"text": PROMPT, "model": "decoder", "temperature": "0"}
 def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> None:
     app = opened("generate", **DECODER)
     ids = prompt_ids(PROMPT)
-    ahead = panels_on(app)[0]["finding"]
+    ahead = main_panel(app)["finding"]
     for n in range(5):
         z = full_pass("decoder", ids)[-1]
         press(app, "write one")
@@ -151,7 +152,7 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     app = opened("generate", text=PROMPT, model="decoder", said=f"40.{eos}.50")
     assert said(app) == [40, eos]
     assert app.button(key="write one").disabled and app.button(key="write on").disabled
-    assert "the model ends the text" in panels_on(app)[0]["finding"]
+    assert "the model ends the text" in main_panel(app)["finding"]
     press(app, "take back")
     assert not app.button(key="write one").disabled
     text = "the cat " * 254  # and a space
@@ -159,9 +160,9 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     app = opened("generate", text=text, model="decoder", temperature="0", said="100")
     assert n == 510
     press(app, "write one")
-    assert "all that this model reads" in panels_on(app)[0]["finding"]
+    assert "all that this model reads" in main_panel(app)["finding"]
     assert app.button(key="write one").disabled
-    assert not panels_on(app)[0]["figures"][1]["select"]
+    assert not main_panel(app)["figures"][1]["select"]
     check_choices(app, prompt_ids(text) + said(app), Sampling(0))
     press(app, "take back")
     assert not app.button(key="write one").disabled

@@ -13,6 +13,7 @@ from prediction_oracle import (
     check_choices,
     clean,
     full_pass,
+    main_panel,
     opened,
     press,
     prompt_ids,
@@ -45,7 +46,7 @@ def test_any_text_goes_on(text: str) -> None:
         why = told(app, "info")
         assert "Nothing can be generated: the text has" in why and "reads 512" in why
         check_choices(app, prompt_ids(text), Sampling())
-        assert panels_on(app)[0]["figures"][1]["select"] == ["word"], "none can be written"
+        assert main_panel(app)["figures"][1]["select"] == ["word"], "none can be written"
         return
     check_choices(app, prompt_ids(text))
     press(app, "write one")
@@ -63,7 +64,7 @@ def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
     assert row["tokens"][:7] == ["The", "", "fox", "saw", "a", "", "bird"]
     assert (row["names"][1], row["names"][5]) == ("hidden: red", "hidden: small")
     assert row["blanks"] == [1, 5] and row["keys"][0] == "1", "special tokens are not masked"
-    caption = lambda: " ".join(panels_on(app)[0]["caption"])
+    caption = lambda: " ".join(main_panel(app)["caption"])
     assert "Token 6, “[MASK]”, hidden" in caption()
     app.session_state["token"] = "2"
     clean(app.run())
@@ -83,7 +84,7 @@ def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> Non
         app.select_slider(key=f"{key} slider").set_value(f"{getattr(sampling, key):g}")
     clean(app.run())
     check_choices(app, prompt_ids(PROMPT), sampling)
-    columns = panels_on(app)[0]["figures"][1]["columns"]
+    columns = main_panel(app)["figures"][1]["columns"]
     assert len(columns) == (1 if way == "plain" else 2), "a key for two bars"
     assert way != "all three" or columns[1] == "temperature 0.7, top-k 50, top-p 0.9"
 

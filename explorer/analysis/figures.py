@@ -251,7 +251,8 @@ class Links(Figure):
     allowed; `selected` the query that is spoken of, and its mark (key, text).
 
     flat: True for two texts in lines, the keys above, of which only the selected query is joined to
-    its keys. texts: what stands below each query then.
+    its keys. texts: what stands below each query then; back: the weights of the selected query on
+    the queries before it, where it is joined to these too.
     """
 
     left: Annotated[tuple[str, ...], Along(["left"])] = ()
@@ -264,6 +265,7 @@ class Links(Figure):
     mark: Annotated[tuple[int, str] | None, PlacesOn(["right"])] = None
     flat: bool = False
     texts: Annotated[tuple[str, ...], Along(["left"])] = ()
+    back: Annotated[np.ndarray, Along(["left"])] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)

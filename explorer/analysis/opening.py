@@ -7,7 +7,7 @@ model beyond that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from explorer.analysis import (
     residual,
     soft_lookup,
 )
+from explorer.analysis.answers import ReadWord, SpokenWord, on_words
 from explorer.analysis.attention import axes, groups, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, word_groups
@@ -29,6 +30,7 @@ from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
 from models.caching import kept, loaded
 from models.example_texts import SENSES
 from models.recording import Attention, Recording, Stream
+from models.results import Part
 
 MAX_TOKENS = 128  # up to which every tab opens on the word that Heads opens on
 
@@ -336,6 +338,49 @@ def guesses(recording: Recording, stream: str, token: int, layers: bool) -> Gues
     pairs = [(p.get(before, last), p.get(after, last)) for before, after in ends.values()]
     befores, afters = np.array(pairs).T
     return Guesses(int(lens.final_id[0]), tuple(ends), befores, afters)
+
+
+# ---- an answer -----------------------------------------------------------------------------------
+
+
+def told_word(asked: Sequence[SpokenWord], answered: Sequence[SpokenWord]) -> int | None:
+    """The word of an answer that is told of, as its place: the first word of content that is not
+    one of the question; None for none."""
+    known = {each.label.casefold() for each in asked}
+    kinds = classes([each.label for each in answered])
+    return next(
+        (
+            at
+            for at, (each, kind) in enumerate(zip(answered, kinds))
+            if kind == CONTENT and is_word(each.label) and each.label.casefold() not in known
+        ),
+        None,
+    )
+
+
+def reading_head(
+    parts: Sequence[Part], rows: np.ndarray, asked: Sequence[SpokenWord]
+) -> ReadWord | None:
+    """Of the heads that bring most to a word's logit the one with the largest weight on a word of
+    content of the question; None where that is small. parts: of the logit; rows: the attention of
+    the token that predicts (layer, head, key)."""
+    kinds = classes([each.label for each in asked])
+    content = [at for at, kind in enumerate(kinds) if kind == CONTENT]
+    bring = [each for each in parts if each.kind == "head" and each.value > 0]
+    bring = sorted(bring, key=lambda each: -each.value)[:MOST_BRINGING]
+    if not content or not bring:
+        return None
+    heads = [(each.layer, each.head) for each in bring]
+    weights = on_words(np.stack([rows[at] for at in heads]), asked)[:, content]
+    which, word = np.unravel_index(int(weights.argmax()), weights.shape)
+    if weights[which, word] < LEAST_READ:
+        return None
+    layer, head = heads[which]
+    return ReadWord(layer, head, content[word], rows[layer, head])
+
+
+MOST_BRINGING = 8  # heads that may be told of, those that bring most
+LEAST_READ = 0.1  # the weight of a word that a head is said to read
 
 
 # ---- a layer -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ const UNDER = 0.3; // letters below them
 /** Two texts in lines, and links from the selected query up to its keys. @param {Pen} pen @param {Links} figure @param {Box} box */
 export function lines(
   pen,
-  { left, right, sides, texts, weights, selected, select },
+  { left, right, sides, texts, weights, back, selected, select },
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
@@ -83,6 +83,15 @@ export function lines(
         "stroke-opacity": Math.min(1, 0.35 + row[key]).toFixed(2),
       });
     }
+    left.forEach((_, at) => {
+      const [to, line, room] = below[at];
+      if (!(back[at] >= 0.015) || line !== top) return; // an arc joins words of one line
+      const [a, c, up] = [from + 0.35 * wide, to + room / 2, top - 0.45 * apart];
+      pen.path(`M${a} ${top}C${a} ${up} ${c} ${up} ${c} ${top}`, look.primary, {
+        "stroke-width": (1 + back[at] * 0.5 * letter).toFixed(1),
+        "stroke-opacity": Math.min(1, 0.35 + back[at]).toFixed(2),
+      });
+    });
   }
   title(sides[0], foot + apart - 1.8 * letter);
   const chip = (/** @type {number[]} */ [at, top, wide], token, text, style, what) => {
@@ -124,9 +133,10 @@ export function lines(
   });
   left.forEach((token, at) => {
     const on = at === selected;
+    const tint = back[at] >= 0.015 ? wordAt(look.one, back[at]) : undefined;
     const box = {
-      fill: look.primary,
-      "fill-opacity": on ? 0.15 : 0,
+      fill: tint === undefined ? look.primary : css(tint),
+      "fill-opacity": on ? 0.15 : tint === undefined ? 0 : 1,
       stroke: on ? look.primary : "none",
       "stroke-width": 2,
     };
@@ -134,7 +144,7 @@ export function lines(
       below[at],
       token,
       texts[at] ?? "",
-      { box, bold: on },
+      { box, bold: on, ink: tint === undefined ? undefined : inkOn(tint) },
       { select: [`${at}`], label: `${token} ${texts[at] ?? ""}`, pressed: on },
     );
   });

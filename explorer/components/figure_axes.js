@@ -10,7 +10,7 @@ export const AXES = {
   dials: {"along": {"dials": ["dials"]}, "places": {}},
   facts: {"along": {"facts": ["facts"]}, "places": {}},
   graph: {"along": {"nodes": ["nodes"], "strengths": ["nodes"], "places": ["nodes"], "texts": ["nodes"]}, "places": {"edges": {"each": {"source": "nodes", "target": "nodes"}}, "selected": "nodes"}},
-  links: {"along": {"left": ["left"], "right": ["right"], "weights": ["left", "right"], "texts": ["left"]}, "places": {"selected": "left", "mark": ["right", null]}},
+  links: {"along": {"left": ["left"], "right": ["right"], "weights": ["left", "right"], "texts": ["left"], "back": ["left"]}, "places": {"selected": "left", "mark": ["right", null]}},
   matrix: {"along": {"rows": ["rows"], "columns": ["columns"], "values": ["rows", "columns"], "words": ["rows", "columns"], "bold": ["rows", "columns"], "pale": ["rows", "columns"], "keys": ["rows"], "column_keys": ["columns"]}, "places": {"marks": {"each": ["rows", "columns", null]}, "selected": "rows"}},
   sentencevotes: {"along": {"labels": ["labels"], "spaced": ["labels"], "keys": ["labels"]}, "places": {"pronoun": "labels", "votes": {"each": {"word": "labels"}}}},
   strips: {"along": {"strips": ["strips"]}, "places": {}},

@@ -266,7 +266,7 @@ export interface LinkedWeights extends Figure {
   says: Record<string, string>;
 }
 
-/** Queries at the left, keys at the right, joined by their weights (query, key), NaN where not allowed; `selected` the query that is spoken of, and its mark (key, text). flat: True for two texts in lines, the keys above, of which only the selected query is joined to its keys. texts: what stands below each query then. */
+/** Queries at the left, keys at the right, joined by their weights (query, key), NaN where not allowed; `selected` the query that is spoken of, and its mark (key, text). flat: True for two texts in lines, the keys above, of which only the selected query is joined to its keys. texts: what stands below each query then; back: the weights of the selected query on the queries before it, where it is joined to these too. */
 export interface Links extends Figure {
   left: string[];
   right: string[];
@@ -276,6 +276,7 @@ export interface Links extends Figure {
   mark: [number, string] | null;
   flat: boolean;
   texts: string[];
+  back: Numbers;
 }
 
 /** Nested loops. */

@@ -282,6 +282,8 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
     answers = is_chat_model(name)
     if recording.streams[0].roles or not is_question(recording.text):
         return
+    if answers and visit.page == "generate":  # it answers there
+        return
     if not answers and SMOLLM2 not in server_models():
         return
     kind = (
@@ -308,7 +310,6 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
 def _ask(model: str, question: str) -> None:
     """Ask a chat model this question, on the tab where it writes its likeliest answer."""
     url_state.take_model(model)
-    st.session_state.temperature, visit.answering = "0", True
     take_text(f"user: {' '.join(question.split())}")
     visit.wanted_page = "generate"
 

@@ -10,8 +10,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import predictions
-from explorer.analysis.figures import BarRow, Bars, Box, Facts, Loops, Matrix, TokenRow
+from explorer.analysis import opening, predictions
+from explorer.analysis.answers import (
+    ReadWord,
+    SpokenWord,
+    WithoutHead,
+    on_words,
+    without_head,
+    words_of,
+)
+from explorer.analysis.figures import BarRow, Bars, Box, Facts, Links, Loops, Matrix, TokenRow
 from explorer.analysis.formatting import (
     enough_digits,
     hundredths,
@@ -20,6 +28,7 @@ from explorer.analysis.formatting import (
     probability,
     softmax_texts,
     tenths,
+    whole_percent,
 )
 from explorer.analysis.measure import Untestable, causal_attention
 from explorer.analysis.predictions import Distribution, Draw, Word
@@ -32,12 +41,13 @@ from explorer.text.templates import sentences
 from models import chat, drafts, model_names
 from models.caching import loaded
 from models.chat import message_starts
-from models.edits import WithoutMask
+from models.edits import Edit, WithoutMask, ZeroHead
 from models.recording import Recording
 from models.results import Sampling, WholeWord, WrittenToken
 from models.run import Run
 
 CONCEPT = "generation"
+MOST_OF_ANSWER = 64  # tokens
 AHEAD = 12  # tokens generated ahead, to show how the text would continue
 N_KEYS = 5  # tokens that are listed by their weights
 # Stops of the sliders; all tokens are at the same end of top-k and top-p.
@@ -340,6 +350,189 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
         slots = {"n_kept": f"{steps.n_candidates:,}", "n": n, "total": total, "part": part, "p": p}
         lines.append(words("truncation", word=word, **slots))
     return lines
+
+
+# ---- the answer ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A word of an answer that is told of, and what one head read to say it.
+
+    ids: all tokens before it; token: its first one. asked, answered: the words of the question, and
+    of the answer as far as this word, with this word. read: what the head read."""
+
+    run: Run
+    ids: tuple[int, ...]
+    token: int
+    asked: tuple[SpokenWord, ...]
+    answered: tuple[SpokenWord, ...]
+    read: ReadWord
+
+    def recording(self, edits: tuple[Edit, ...] = ()) -> Recording:
+        """The recording of what was read before the word, under edits."""
+        return self.run.loaded.record(self.ids, edits)
+
+    @property
+    def word(self) -> str:
+        """The word that is told of."""
+        return self.answered[-1].label
+
+    @property
+    def slots(self) -> dict[str, Any]:
+        """The head and the words, for the slots of sentences."""
+        read = self.asked[self.read.word].label
+        at = {"layer": self.read.layer, "head": self.read.head}
+        return {**at, "word": self.word, "read": read}
+
+
+def written_ids(run: Run, continuation: str = "") -> tuple[int, ...]:
+    """The ids of an answer: those of `continuation`, else of the one that takes the likeliest token
+    each time, in a chat to its end."""
+    if continuation:
+        return tuple(map(int, continuation.split(".")))
+    limit = MOST_OF_ANSWER if chat.n_messages(run.recording()) else AHEAD
+    return drafts.continuation(
+        run.model, run.text, limit, (Sampling(0), 0), lambda logits, place: int(logits.argmax())
+    )
+
+
+def answer_text(run: Run, ids: Sequence[int]) -> str:
+    """The text that the ids of an answer spell, without the sign of its end."""
+    tokenizer = run.loaded.tokenizer
+    return " ".join(tokenizer.text([id for id in ids if id not in tokenizer.eos_ids]).split())
+
+
+def told_of(run: Run, continuation: str = "") -> Told:
+    """The word of an answer that is told of. Raises ValueError where there is none, where no head
+    reads a word of the question for it, and for a text that is long."""
+    on = _continuation(run, continuation)
+    return run.memo(("told of an answer", continuation), lambda: _told_of(run, on, continuation))
+
+
+def _told_of(run: Run, on: Continuation, continuation: str) -> Told:
+    words, model = sentences(CONCEPT, "reading_head"), run.loaded
+    ids, stream = written_ids(run, continuation), on.recording.streams[0]
+    n, last = len(stream.tokens), len(stream.tokens) + len(ids)
+    if last > opening.MAX_TOKENS:
+        raise ValueError(words("long", n=last))
+    tokens = (*stream.tokens, *model.labels(ids))
+    typed = np.flatnonzero(~stream.special)
+    if stream.roles:
+        typed = np.array([at for at in typed if stream.roles[at] == "user"], int)
+    if not typed.size or not ids:
+        raise ValueError(words("no_word"))
+    asked = words_of(tokens, int(typed[0]), int(typed[-1]) + 1)
+    ended = ids[-1] in model.tokenizer.eos_ids
+    answered = words_of(tokens, n, last - ended)
+    at = opening.told_word(asked, answered)
+    if at is None:
+        raise ValueError(words("no_word"))
+    first = answered[at].start
+    before, token = (*map(int, stream.ids), *ids[: first - n]), ids[first - n]
+    recording = model.record(before)
+    parts = model.attribute(recording, recording.streams[0].name, first - 1, token, None).parts
+    rows = recording.attention[0].pattern[:, :, first - 1]
+    read = opening.reading_head(parts, rows, asked)
+    if read is None:
+        raise ValueError(words("no_head"))
+    return Told(run, before, token, tuple(asked), tuple(answered[: at + 1]), read)
+
+
+@spec.predicts
+@spec.panel
+def reading_head(run: Run, continuation: Continued = "") -> Panel:
+    """What one head read to say a word of the answer: the question above, the answer so far below,
+    joined by the head's weights from the place where the word is predicted.
+
+    continuation: ids of the answer, the likeliest one where "". The word is the first one of
+    content that the question does not have; the head has the largest weight on a word of content of
+    the question, of those that bring most to the word's logit. ValueError as `next_token`, and
+    where there is no such word and no such head.
+    """
+    told, words = told_of(run, continuation), sentences(CONCEPT, "reading_head")
+    weights = told.read.weights.astype(np.float64)
+    above, below = (on_words(weights, each) for each in (told.asked, told.answered[:-1]))
+    read = told.slots["read"].casefold()
+    again = sum(
+        weight for each, weight in zip(told.answered, below) if each.label.casefold() == read
+    )
+    slots = {**told.slots, "p": whole_percent(float(above[told.read.word]))}
+    lines = [words("finding", **slots)]
+    if again >= 0.01:
+        lines = [words("finding_again", **slots, again=whole_percent(float(again)))]
+    links = np.zeros((len(told.answered), len(told.asked)))
+    links[-1] = above
+    texts = (*(hundredths(each) if each >= 0.005 else "" for each in below), "")
+    return Panel(
+        title=words("title", **told.slots),
+        finding=" ".join(lines),
+        figures=(
+            Links(
+                left=tuple(each.label for each in told.answered),
+                right=tuple(each.label for each in told.asked),
+                sides=(words("answer"), words("question" if _is_chat(run) else "text")),
+                weights=links,
+                selected=len(told.answered) - 1,
+                flat=True,
+                texts=texts,
+                back=np.append(below, 0.0),
+            ),
+        ),
+        table={
+            "word": [each.label for each in (*told.asked, *told.answered[:-1])],
+            "of": ["question"] * len(told.asked) + ["answer"] * (len(told.answered) - 1),
+            "weight": [*above.tolist(), *below.tolist()],
+        },
+        details=words.lines("details"),
+        caption=(words("caption", **told.slots),),
+        file="reading-head",
+        at={"layer": told.read.layer, "head": told.read.head},
+    )
+
+
+def _is_chat(run: Run) -> bool:
+    return bool(chat.n_messages(run.recording()))
+
+
+@spec.predicts
+@spec.panel
+def answer_without_head(run: Run, continuation: Continued = "") -> Panel:
+    """What is left of the first token of the word in `reading_head` without that head, and the
+    token that leads then. ValueError as there, and where the head does not turn the token."""
+    told, words = told_of(run, continuation), sentences(CONCEPT, "answer_without_head")
+    edit = ZeroHead(told.read.layer, told.read.head)
+
+    def measured() -> WithoutHead:
+        both = (told.recording(edits) for edits in ((), (edit,)))
+        plain, ablated = (
+            run.loaded.logits(each, each.streams[0].name, len(told.ids) - 1) for each in both
+        )
+        return without_head(plain, ablated, told.token)
+
+    made = run.memo(("answer without head", continuation), measured)
+    token, leads = run.loaded.labels([told.token, made.leads])
+    p = {"before": whole_percent(made.before), "after": whole_percent(made.after)}
+    most = whole_percent(made.most)
+    if not made.turns:
+        raise ValueError(words("stays", token=token, **told.slots))
+    rows = (
+        BarRow(token, (made.after,), (words("change", **p),), True, None, outline=made.before),
+        BarRow(leads, (made.most,), (most,), key=None),
+    )
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **told.slots, token=token, **p, leads=leads, most=most),
+        figures=(Bars(columns=("",), rows=rows),),
+        table={
+            "token": [token, leads],
+            "probability without the head": [made.after, made.most],
+            "probability": [made.before, None],
+        },
+        caption=(words("caption", **told.slots),),
+        file="answer-without-head",
+        at={"layer": told.read.layer, "head": told.read.head},
+    )
 
 
 # ---- the newest token ----------------------------------------------------------------------------

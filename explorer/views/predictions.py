@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from explorer.analysis import head_naming, logit_lens, predictions
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
+from explorer.analysis.questions import is_question
 from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
 from explorer.panels import attribution, generation
 from explorer.panels import predictions as predictions_panels
@@ -21,7 +22,7 @@ from explorer.panels.masks import NOTHING, fills, masked_in, unmasked
 from explorer.panels.selection import predicted
 from explorer.screens.screen import Screen
 from explorer.state import event_log, jobs, url_state
-from explorer.state.models import SMOLLM2, server_models
+from explorer.state.models import SMOLLM2, is_chat_model, server_models
 from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.markdown_escape import literal
@@ -47,7 +48,6 @@ def select_predicted(shown: Screen) -> None:
 
 # ---- generation controls -------------------------------------------------------------
 
-MOST_OF_ANSWER = 64  # tokens
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
 
 
@@ -145,17 +145,8 @@ def step(model: str, text: str) -> bool:
 
 def write_answer(model: str, text: str, draft: drafts.Draft) -> None:
     """Write the answer to a question to its end, or as far as an answer goes."""
-    while len(draft.tokens) < MOST_OF_ANSWER and step(model, text):
+    while len(draft.tokens) < generation.MOST_OF_ANSWER and step(model, text):
         catch_up(draft, loaded(model).record(text).model.n_vocab)
-
-
-def answer(run: Run, draft: drafts.Draft) -> str:
-    """The assistant's message that is being written, "" where there is none."""
-    if not chat.n_messages(run.recording()):
-        return ""
-    tokenizer = run.loaded.tokenizer
-    written = [each.id for each in draft.tokens if each.id not in tokenizer.eos_ids]
-    return tokenizer.text(written).strip()
 
 
 def play(model: str, text: str) -> None:
@@ -195,7 +186,7 @@ PACE = 0.6  # seconds between two tokens while the model writes on
 
 
 def generation_panels(model: str, text: str) -> None:
-    """Show the generation of a text; while it plays, its fragment runs again and again."""
+    """Show the answer to a text; while it is written, its fragment runs again and again."""
     visit.playing, visit.play = visit.play, False
     playing = visit.playing
     event_log.fragment(generation_fragment, run_every=PACE if playing else None)(
@@ -204,8 +195,8 @@ def generation_panels(model: str, text: str) -> None:
 
 
 def generation_fragment(model: str, text: str, playing: bool) -> None:
-    """The buttons, the text with its next token, and the attention of the newest one. It takes
-    names and not the recording, which Streamlit would keep for as long as the visit lasts."""
+    """The answer, what one head read for it, and behind a press how each token was written. It
+    takes names and not the recording, which Streamlit would keep for as long as the visit lasts."""
     state, run = st.session_state, Run(model, text)
     if visit.whole_page:
         visit.whole_page = False
@@ -222,28 +213,134 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     if playing and not step(model, text):
         st.rerun()  # the text is over
     catch_up(draft, run.recording().model.n_vocab)
-    drafts.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
-    if answered := answer(run, draft):
-        st.title(literal(answered), anchor=False)
-    generation_buttons(model, text, draft)
+    show_answer(run, draft)
     written = {"continuation": state.said}
-    left, right = st.columns([11, 9], gap="large")
-    with left:
-        chosen = url_state.values(generation.next_token, run, written)
-        tab.show(generation.next_token, run, chosen, pause)
-    with right:
-        chosen = url_state.values(generation.attention, run, written)
-        tab.show(
-            generation.attention, run, chosen, partial(deselect, chosen["layer"], chosen["head"])
-        )
-    with output.links("of tab"):
-        if draft.tokens:
-            with st.expander("Probability of the generated tokens"):
-                tab.show(generation.tokens, run, written)
-        with st.expander("KV cache: keys and values that are stored"):
-            tab.show(generation.kv_cache, run, written)
+    if not playing:
+        head_of_answer(run, written)
+    each_token(run, draft, written)
     if not playing:  # an address for every token would fill the browser's history
         url_state.write()
+
+
+# ---- the answer ----------------------------------------------------------------------
+
+WIDE = [2, 1]  # of the picture of a head, and of what is left without it
+
+
+def show_answer(run: Run, draft: drafts.Draft) -> None:
+    """The answer in large type: what is written so far, else the likeliest one."""
+    model, is_chat = literal(model_names.title(run.model)), chat.n_messages(run.recording())
+    asked = literal(_excerpt(question_of(run) if is_chat else run.text))
+    name = "answers" if is_chat else "continues"
+    box = st.container(key="answer" if is_chat else "continuation", gap="xxsmall")
+    box.caption(WORDS(name, model=model, text=asked))
+    said = ".".join(str(word.id) for word in draft.tokens)
+    with box, st.spinner(WORDS("writing")):
+        ids = generation.written_ids(run, said)
+    box.title(_marked(run, said, ids), anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center", key="answers"):
+        st.button(
+            WORDS("sample"), key="sample answer", icon=":material/casino:", on_click=sample_answer
+        )
+        if said:
+            st.button(WORDS("likeliest"), key="likeliest answer", on_click=likeliest_answer)
+        settings = sampling_text(*sampling_settings(run))
+        st.caption(WORDS("drawn", settings=settings) if said else WORDS("greedy"), width="content")
+
+
+LONGEST = 80  # letters of a question above its answer
+
+
+def _excerpt(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST else f"{words[:LONGEST].rstrip()} …"
+
+
+def question_of(run: Run) -> str:
+    """The last message of a chat's user."""
+    asked = [each for each in chat.messages(run.text) if each.role == "user"]
+    return run.text[asked[-1].start : asked[-1].end] if asked else run.text
+
+
+def _marked(run: Run, said: str, ids: Sequence[int]) -> str:
+    """The text of an answer, the word that is told of in the colour of what the model says."""
+    text = generation.answer_text(run, ids)
+    if not text:
+        return WORDS("no_answer")
+    is_over = chat.n_messages(run.recording()) and len(ids) < generation.MOST_OF_ANSWER
+    end = "" if is_over or said else " …"
+    try:
+        word = generation.told_of(run, said).word
+    except ValueError:
+        return literal(text) + end
+    before, own, after = text.partition(word)
+    marked = f":primary[{literal(own)}]" if own else ""
+    return f"{literal(before)}{marked}{literal(after)}{end}"
+
+
+SAMPLE = "0.8"  # temperature of another answer
+
+
+def sample_answer() -> None:
+    """Have another answer drawn, with the next seed. For a callback."""
+    state = st.session_state
+    seed = int(state.seed) + 1 if str(state.seed).isdecimal() else 1
+    state.seed, state.temperature, state.said = str(seed), SAMPLE, ""
+    visit.answering = True
+
+
+def likeliest_answer() -> None:
+    """Back to the likeliest answer. For a callback."""
+    pause()
+    for name in ("said", "temperature", "seed"):
+        st.session_state[name] = url_state.default(name)
+
+
+def head_of_answer(run: Run, written: Mapping[str, str]) -> None:
+    """What one head read to say a word of the answer, and what is left of it without that head;
+    nothing where nothing was found."""
+    try:
+        with st.spinner(WORDS("looking")):
+            panel = generation.reading_head(run, **written)
+    except ValueError:
+        return
+    left, right = st.columns(WIDE, gap="large")
+    with left:
+        output.show_panel(panel, tab.widget_key(generation.reading_head))
+    with right:
+        try:
+            with st.spinner(WORDS("taking_out")):
+                without = generation.answer_without_head(run, **written)
+        except ValueError:
+            return
+        output.show_panel(without, tab.widget_key(generation.answer_without_head))
+
+
+def each_token(run: Run, draft: drafts.Draft, written: Mapping[str, str]) -> None:
+    """How each token was written, and its rivals: behind a press, open where the address chooses
+    something in it."""
+    chosen = url_state.values(generation.next_token, run, written)
+    asked = ("said", "temperature", "top_k", "top_p", "seed")
+    is_asked = any(st.session_state[each] != url_state.default(each) for each in asked)
+    special = int(run.recording().streams[0].special.sum())
+    has_template = chat.n_messages(run.recording())
+    label = WORDS("rivals_chat", n=special) if has_template else WORDS("rivals")
+    is_open = is_asked or visit.playing
+    with st.expander(label, key="fold rivals", expanded=is_open, on_change="rerun") as box:
+        if not box.open:
+            return
+        drafts.generated_text(run.model, run.text, tuple(each.id for each in draft.tokens), draft)
+        generation_buttons(run.model, run.text, draft)
+        left, right = st.columns([11, 9], gap="large")
+        with left:
+            tab.show(generation.next_token, run, chosen, pause)
+        with right:
+            chosen = url_state.values(generation.attention, run, written)
+            back_to_mean = partial(deselect, chosen["layer"], chosen["head"])
+            tab.show(generation.attention, run, chosen, back_to_mean)
+        if draft.tokens:
+            tab.show(generation.tokens, run, written)
+        tab.show(generation.kv_cache, run, written)
 
 
 def no_room(run: Run, reason: str) -> None:
@@ -370,11 +467,18 @@ def head_of_class(shown: Screen) -> None:
         named_head(shown.run.recording(), part, on.at.token)
 
 
+def as_asked(run: Run) -> Run:
+    """A run, its text as a chat where it is a question to a model that answers."""
+    if not is_chat_model(run.model) or not is_question(run.text):
+        return run
+    return Run(run.model, f"user: {' '.join(run.text.split())}")
+
+
 @tab.by_hand("generate")
 def generate() -> None:
     """The tab Answer."""
     current_recording.show_fallback()
-    run = current_recording.read_current(edited=False)
+    run = as_asked(current_recording.read_current(edited=False))
     generation_panels(run.model, run.text)
     url_state.write()
 
