@@ -181,6 +181,42 @@ def test_every_part_opens(view: str, asked: dict[str, str]) -> None:
     assert all(any("B: model" in line for line in each["caption"]) for each in drawn)
 
 
+DOOR = "The woman saw the man when he opened the door."
+
+
+@pytest.mark.slow
+def test_it_opens_on_two_models_that_vote_and_leads_to_their_heads_and_back() -> None:
+    app = clean(opened(text=DOOR))
+    (panel,) = panels_on(app)
+    assert panel["title"].startswith("They disagree: “he” is the “woman” to encoder")
+    assert app.session_state["compare"] == "Model" and app.session_state["other_model"] == "minilm"
+    lead = next(each for each in app.button if "head by head" in each.label)
+    lead.click().run()
+    (panel,) = panels_on(clean(app))
+    assert panel["title"] == "Attention heads of A and B" and "minilm" in str(panel["figures"])
+    next(each for each in app.button if each.label == "What the tested heads say").click().run()
+    assert panels_on(clean(app))[0]["title"].startswith("They disagree")
+    app.selectbox(key="compare kind").set_value("Edit").run()
+    (panel,) = panels_on(clean(app))
+    assert panel["title"] == "Attention heads of A and B", "an edit that is chosen stays"
+    assert not [each for each in app.button if "tested heads say" in each.label]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [{"text": TEXT}, {"text": DOOR, "edits": "ZeroHead:0:1:self"}])
+def test_where_no_two_models_vote_it_opens_on_an_edit(asked: dict[str, str]) -> None:
+    app = clean(opened(**asked))
+    assert panels_on(app)[0]["title"] == "Attention heads of A and B"
+    assert app.selectbox(key="compare kind").value == "Edit"
+
+
+@pytest.mark.slow
+def test_two_models_are_at_first_those_that_vote() -> None:
+    app = opened(text=DOOR, compare="Edit")
+    app.selectbox(key="compare kind").set_value("Model").run()
+    assert panels_on(clean(app))[0]["title"].startswith("They disagree")
+
+
 @pytest.mark.slow
 def test_a_links_pair_is_shown_and_swapping_turns_signs() -> None:
     asked = {"text": TEXT, "other_pair": "1.3", "other_view": "Difference"}

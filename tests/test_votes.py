@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from itertools import permutations
 from pathlib import Path
 from urllib.parse import parse_qsl
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, read_once
+from conftest import HOSTILE, needs_smollm2, read_once
 from tolerances import STORED
 
 from benchmarks import names
-from explorer.analysis import coreference, votes
+from explorer.analysis import coreference, opening, votes
 from explorer.analysis.coreference import CoreferenceHead
 from explorer.analysis.facts import RecordingFacts
-from explorer.panels import attention as panels
+from explorer.analysis.findings import word_groups
+from explorer.analysis.shared_votes import SharedVote, shared_votes
+from explorer.panels import attention, compare
 from explorer.screens.heads import HeadOnShow
 from explorer.screens.screen import screen
 from models import registry
@@ -100,7 +104,7 @@ def test_a_model_under_edits_has_no_vote() -> None:
     recording = read_once("encoder").record(WAITER, (ZeroHead(0, 0),))
     assert not RecordingFacts(recording).votes("self")
     with pytest.raises(ValueError, match="No tested head votes here"):
-        panels.votes(Run("encoder", WAITER, (ZeroHead(0, 0),)))
+        attention.votes(Run("encoder", WAITER, (ZeroHead(0, 0),)))
 
 
 # ---- in a picture --------------------------------------------------------------------------------
@@ -121,7 +125,7 @@ def test_a_model_under_edits_has_no_vote() -> None:
 def test_the_picture_of_a_vote_has_a_line_for_each_head(
     text: str, title: str, said: list[str]
 ) -> None:
-    panel = panels.votes(Run("encoder", text))
+    panel = attention.votes(Run("encoder", text))
     (picture,) = panel.figures
     assert panel.title == title
     assert [picture.labels[each.word] for each in picture.votes] == said == panel.table["word"]
@@ -138,7 +142,7 @@ def test_the_picture_of_a_vote_has_a_line_for_each_head(
 
 def test_a_press_on_a_word_asks_about_it_and_one_without_a_vote_is_refused_in_a_sentence() -> None:
     run = Run("encoder", f"{WAITER} {NURSE}")
-    first = panels.votes(run)
+    first = attention.votes(run)
     (picture,) = first.figures
     words = dict(zip(picture.labels, picture.keys))
     assert not words["."] and words["she"] != words["it"]
@@ -146,13 +150,13 @@ def test_a_press_on_a_word_asks_about_it_and_one_without_a_vote_is_refused_in_a_
     titles = sorted((first.title, other.title))
     assert titles[0].startswith("“it” is “soup”") and titles[1].startswith("“she” is “nurse”")
     with pytest.raises(ValueError, match="No tested head votes on “soup”"):
-        panels.votes(run, token=int(words["soup"].removeprefix("token=")))
+        attention.votes(run, token=int(words["soup"].removeprefix("token=")))
 
 
 def test_of_a_long_text_the_sentences_of_the_vote_are_shown() -> None:
     filler = "And so, and then, and so on. "
     text = f"{filler * 30}{WAITER} {filler * 30}"
-    (picture,) = panels.votes(Run("encoder", text)).figures
+    (picture,) = attention.votes(Run("encoder", text)).figures
     labels = list(picture.labels)
     assert " ".join(labels).count("…") == 2 and len(labels) < 30
     assert [labels[each.word] for each in picture.votes]
@@ -163,14 +167,14 @@ def test_words_of_several_pieces_stand_whole() -> None:
     text = "The zookeeper brought the xylophone but it was broken."
     recording = Run("encoder", text).recording()
     assert "xylophone" not in recording.streams[0].tokens
-    (picture,) = panels.votes(Run("encoder", text)).figures
+    (picture,) = attention.votes(Run("encoder", text)).figures
     assert {"zookeeper", "xylophone"} <= {*picture.labels}
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_vote_in_any_text_is_drawn_or_refused(text: str, tmp_path: Path) -> None:
     """What stands before and after the sentence is text, whatever it is."""
-    panel = panels.votes(Run("encoder", f"{WAITER} {text}"))
+    panel = attention.votes(Run("encoder", f"{WAITER} {text}"))
     panel.save(tmp_path / "vote.svg")
     names = {
         each.tag.rpartition("}")[2] for each in ElementTree.parse(tmp_path / "vote.svg").iter()
@@ -188,6 +192,135 @@ def test_an_excerpt_keeps_its_words_in_order_and_is_no_longer_than_it_may_be(see
     assert len(shown) <= votes.MOST_WORDS
     if len(labels) <= votes.MOST_WORDS:
         assert shown == [*range(len(labels))]
+
+
+# ---- of two models -------------------------------------------------------------------------------
+
+DOOR = "The woman saw the man when he opened the door."
+
+
+def shared(a: votes.Vote, b: votes.Vote) -> str:
+    return SharedVote(a, b).outcome
+
+
+def test_two_models_disagree_only_where_both_name_a_noun_and_not_the_same() -> None:
+    one, other = (
+        vote(np.tile([0.5, 0, 0.1, 0.1, 0], (3, 1))),
+        vote(np.tile([0, 0, 0.9, 0, 0], (3, 1))),
+    )
+    split = np.zeros((3, 5))
+    split[[0, 1, 2], NOUNS] = 0.5
+    (anna,), (dog,), (none,) = one, other, vote(split)
+    assert (anna.noun, dog.noun, none.noun) == (0, 2, None)
+    assert shared(anna, dog) == "disagree" and shared(dog, dog) == "agree"
+    assert shared(anna, none) == "divided_b" and shared(none, anna) == "divided_a"
+    assert shared(none, none) == "divided"
+
+
+@pytest.mark.parametrize(
+    "text", [DOOR, WAITER, f"{WAITER} {NURSE}", "He saw 🙂 the waiter’s soup."]
+)
+def test_votes_of_two_models_are_those_of_each_by_the_words_of_the_first(text: str) -> None:
+    recordings = [read_once(name).record(text) for name in ("encoder", "minilm")]
+    for a, b in permutations(recordings):
+        own, other = (RecordingFacts(each).votes("self") for each in (a, b))
+        found = shared_votes(a, b)
+        labels = [word_groups(each, each.streams[0].name).labels for each in (a, b)]
+        assert {each.a for each in found} <= {*own}
+        for each in found:
+            (beside,) = (
+                one
+                for one in other
+                if [ballot[:2] for ballot in one.ballots] == [at[:2] for at in each.b.ballots]
+                and labels[1][one.row].casefold() == labels[0][each.a.row].casefold()
+            )
+            for ballot, before in zip(each.b.ballots, beside.ballots):
+                assert ballot.weight == before.weight
+                assert labels[0][ballot.key].casefold() == before.word.casefold()
+        assert [each.outcome == "disagree" for each in found] == sorted(
+            (each.outcome == "disagree" for each in found), reverse=True
+        )
+    assert not shared_votes(recordings[0], read_once("minilm").record(f"{text} Yes."))
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (DOOR, "They disagree: “he” is the “woman” to encoder, the “man” to minilm"),
+        (NURSE, "They agree: “nurse”"),
+    ],
+)
+def test_two_models_beside_each_other_say_whether_they_agree(text: str, title: str) -> None:
+    panel = compare.votes(Run("encoder", text), other=Run("minilm", text))
+    (picture,) = panel.figures
+    assert panel.title == title
+    assert [each.side for each in picture.votes] == [0, 0, 0, 1, 1, 1]
+    assert [name for name, _ in picture.sides] == ["encoder", "minilm"]
+    for name, model in enumerate(("encoder", "minilm")):
+        own = attention.votes(Run(model, text)).table
+        at = [place for place, each in enumerate(panel.table["model"]) if each == model]
+        for column in ("head", "weight"):
+            assert [panel.table[column][place] for place in at] == own[column]
+        heads = [each.head for each in picture.votes if each.side == name]
+        assert heads == own["head"]
+    swapped = compare.votes(Run("minilm", text), other=Run("encoder", text))
+    assert ("disagree" in swapped.title) == ("disagree" in title)
+
+
+@needs_smollm2
+def test_a_model_that_is_divided_is_said_to_be() -> None:
+    panel = compare.votes(Run("encoder", NURSE), other=Run("smollm2", NURSE))
+    assert panel.title == "“she” is the “nurse” to encoder; smollm2 is divided"
+    assert "says “surgeon”, the others “nurse”" in panel.finding
+    swapped = compare.votes(Run("smollm2", NURSE), other=Run("encoder", NURSE))
+    assert swapped.title == panel.title
+
+
+def test_votes_of_two_texts_and_of_a_model_without_tested_heads_are_refused() -> None:
+    for other in (Run("encoder", NURSE), Run("decoder", DOOR), Run("minilm", "the cat sat")):
+        with pytest.raises(ValueError, match="do not both vote"):
+            compare.votes(Run("encoder", DOOR), other=other)
+    with pytest.raises(ValueError, match="No other model here has tested heads"):
+        compare.votes(Run("encoder", "the cat sat"))
+
+
+def test_models_that_a_text_is_compared_in_are_those_whose_heads_vote() -> None:
+    """Of the shipped models for ordinary texts, from the smallest to the largest."""
+    measured = json.loads(coreference.MEASUREMENTS_FILE.read_text("utf-8"))
+    there = [
+        name for name in registry.names() if name in (*opening.VOTING, "decoder", "translator")
+    ]
+    voting = [
+        name
+        for name in there
+        for of in measured.get(registry.load(name).card.fingerprint, {}).values()
+        if len(of) >= votes.SUMMED
+    ]
+    assert voting == [name for name in opening.VOTING if name in there]
+    sizes = [registry.load(name).card.n_parameters for name in voting]
+    assert sizes == sorted(sizes) and sizes[1] <= opening.CHEAP
+
+
+def test_another_model_that_disagrees_is_found_with_what_shows_it() -> None:
+    run = Run("encoder", DOOR)
+    found = compare.disagreement(run)
+    assert found is not None
+    assert (found.model, found.word, found.noun, found.other_noun) == (
+        "minilm",
+        "he",
+        "woman",
+        "man",
+    )
+    assert (found.n_votes, found.n) == (3, 3)
+    shown = screen(found.address)
+    (panel,) = shown.panels()
+    assert panel.title.startswith("They disagree: “he”") and not shown.refused
+    assert compare.disagreement(run, token=int(found.address["token"])) == found
+    assert compare.disagreement(run, token=1) is None, "a word on which nobody votes"
+    assert compare.disagreement(Run("encoder", NURSE)) is None, "both say nurse"
+    assert compare.disagreement(Run("encoder", "the cat sat")) is None
+    assert compare.disagreement(Run("encoder", f"{DOOR} {'And so on. ' * 60}")) is None, "too long"
+    assert compare.disagreement(run, most=0) is None
 
 
 # Of the sentences in which a noun is named in how many it is right, and in how many one is named.

@@ -3,7 +3,7 @@
 No other module chooses. One word and one head are the same on every tab: the pronoun that the
 tested heads vote on, and the best-tested head that says its noun; without a vote those of the
 strongest finding. Each answer is of a run, is kept beside its recording, and costs no pass of the
-model beyond that."""
+model beyond that; only what stands beside it in another model reads the text there."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ from explorer.analysis.answers import ReadWord, SpokenWord, on_words
 from explorer.analysis.attention import axes, groups, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, word_groups
+from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
+from models import model_names
 from models.caching import kept, loaded
 from models.example_texts import SENSES
 from models.recording import Attention, Recording, Stream
 from models.results import Part
+from models.run import Run
 
 MAX_TOKENS = 128  # up to which every tab opens on the word that Heads opens on
 
@@ -244,6 +247,49 @@ def moving_word(recording: Recording, stream: Stream) -> int:
             furthest = max(moves, key=lambda each: each.turn, default=None)
             return int((furthest.words[furthest.at]) if furthest else np.argmax(candidates))
     return word(recording, stream)
+
+
+# ---- two models ----------------------------------------------------------------------------------
+
+# The models that come with Headlight whose tested heads vote, the smallest first; those that read a
+# text at once, while a page waits.
+VOTING = ("encoder", model_names.MINILM, model_names.SMOLLM2)
+CHEAP = 40_000_000  # parameters
+
+
+def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[SharedVote, ...]]]:
+    """The other models whose tested heads vote on a pronoun of a short text as those of its own do,
+    each with their votes; it reads the text, in models of so many parameters at most."""
+    recording, there = run.recording(), model_names.names()
+    is_short = len(recording.streams[0].tokens) <= MAX_TOKENS
+    if not (is_short and votes_in_text(recording)):
+        return
+    for name in VOTING:
+        if name == run.model or name not in there or model_names.card(name)["n_parameters"] > most:
+            continue
+        other = Run(name, run.text).recording()
+        if found := shared_votes(recording, other):
+            yield name, found
+
+
+def model_beside(run: Run) -> str:
+    """The model that a text is compared in until a reader chooses: the first that names another
+    noun, else the first that votes on one of its pronouns; "" where what stands beside is no other
+    model."""
+
+    def choose() -> str:
+        every = dict(models_beside(run))
+        at_odds = (name for name, found in every.items() if found[0].outcome == "disagree")
+        return next(iter((*at_odds, *every)), "")
+
+    return str(run.memo(("model beside",), choose))
+
+
+def compared_vote(found: Sequence[SharedVote], row: int | None = None) -> SharedVote | None:
+    """The pronoun that two models are compared on: the word that is selected where both vote on it,
+    else the first on which they disagree; None where they vote on none."""
+    own = (each for each in found if each.a.row == row)
+    return next(own, next(iter(found), None))
 
 
 # ---- what is predicted ---------------------------------------------------------------------------

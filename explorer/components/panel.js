@@ -50,6 +50,7 @@ import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
 import { explained, meanings, sentenceOf } from "./terms.js";
+import { titleOfVotes } from "./vote_figure.js";
 
 /** @typedef {import("./mount.js").View} View */
 const words = sentences("flow");
@@ -164,9 +165,7 @@ function build(view, starts) {
   redraw(
     view,
     [
-      header.title &&
-        !header.bare &&
-        make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
+      header.title && !header.bare && make("h2", { dir: "auto" }, ...titleOf(view)),
       button ? make("div", "above", finding, button) : finding,
       header.formulas.length > 0 && !hasFlow && formulas,
       row,
@@ -204,6 +203,12 @@ function build(view, starts) {
   const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
   if (flow >= 0) playOnce(view, flow, () => rest(view, figures[flow]));
 }
+
+/** The title as nodes. @param {View} view @returns {(Node | string)[]} */
+const titleOf = ({ header, figures: [first], look }) =>
+  first.kind === "sentencevotes"
+    ? titleOfVotes({ look }, first, header.title)
+    : explained(header.terms, header.title, new Set());
 
 /** Note how wide the figures of a panel may be together, and the pixels of their type. @param {View} view @param {HTMLElement} element as wide as they are */
 function measure(view, element) {

@@ -2,6 +2,7 @@
 // A sentence with votes: its words in one line or several, a line from a pronoun to the word that each
 // head says, and each head with its word. A word is told by its colour, by the end of its lines and by name.
 
+import { make, OF_TEXT } from "./mount.js";
 import { isLeftwards, visual } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -23,14 +24,26 @@ const HEADS = 0.31; // of the width, for the heads beside a sentence
 const SPACE = 0.38; // type sizes between words, and around the pronoun in its box
 const BOX = 0.26;
 const LINE = 1.55; // type sizes of a line of words
-const STROKE = 0.165; // type sizes of a line of a vote
+const [STROKE, WIDEST] = [0.165, 0.36]; // of a line of a vote: in type sizes, and at most in letters
 const [BETWEEN, APART, ENDS] = [1.75, 4.6, 4.8]; // strokes between lines as they leave, over each other, and at their ends
-const [LOW, HIGH, SLOPE] = [1.5, 4, 0.26]; // type sizes that a line rises, at least and at most, and of its length
+const [LOW, HIGH, SLOPE] = [1.4, 3.4, 0.25]; // type sizes that a line rises, at least and at most, and of its length
 const [NEXT, TRACK] = [2.3, 2.2]; // type sizes between two lines of words that are joined, and strokes of a way around
 
-/** @param {Pen} pen @param {number} noun */
+/** How wide a line is beside words of a type. @param {Pen} pen @param {number} type */
+const strokeOf = (pen, type) => Math.min(STROKE * type, WIDEST * pen.letter);
+
+/** @param {{ look: import("./theme.js").Look }} pen @param {number} noun */
 const colour = ({ look }, noun) =>
   [look.primary, look.categorical[1], look.categorical[2]][Math.min(noun, 2)];
+
+/** The title of a picture of votes: words of the sentence slanted in the place of quotation marks, those that are said in their colours. @param {{ look: import("./theme.js").Look }} view @param {SentenceVotes} figure @param {string} title */
+export const titleOfVotes = (view, { labels, votes }, title) =>
+  title.split(/“([^”]*)”/).map((part, at) => {
+    if (at % 2 === 0) return part;
+    const vote = votes.find(({ word }) => labels[word] === part);
+    const vars = { noun: vote ? colour(view, vote.noun) : "inherit" };
+    return make("span", { ...OF_TEXT, class: "notranslate said", vars }, part);
+  });
 
 /** @param {Pen} pen @param {SentenceVotes} figure @param {import("./figures.js").Box} box @returns {number} */
 export function sentencevotes(pen, figure, { x, y, width, height }) {
@@ -261,7 +274,7 @@ function inLines(pen, figure, votes, { size, width, gutter }) {
   const lines = broken(words, width - gutter, SPACE * type);
   const { line } = words[figure.pronoun];
   const far = votes[0].filter(({ word }) => Math.abs(words[word].line - line) > 1).length;
-  const needs = far ? (far + 0.5) * TRACK * STROKE * type : 0;
+  const needs = far ? (far + 0.5) * TRACK * strokeOf(pen, type) : 0;
   if (needs > gutter) return inLines(pen, figure, votes, { size, width, gutter: needs });
   return set(pen, figure, votes, lines, { size, width, gutter });
 }
@@ -302,7 +315,7 @@ function broken(words, width, gap) {
 /** Words in their lines, with the lines of the votes. @param {Pen} pen @param {SentenceVotes} figure @param {VoteLine[][]} votes @param {Word[][]} lines @param {{ size: number, width: number, gutter: number }} at @returns {Laid} */
 function set(pen, figure, votes, lines, { size, width, gutter }) {
   const type = pen.type(size);
-  const stroke = STROKE * type;
+  const stroke = strokeOf(pen, type);
   const gap = SPACE * type;
   const isRight = isLeftwards(figure.labels);
   let wide = 0;

@@ -18,7 +18,7 @@ from explorer.layout.controls import bind, pick
 from explorer.panels.choice import EVERY, Options, Parameter, arguments_of, declared
 from explorer.panels.spec import Panel
 from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of
-from explorer.screens.screen import Screen, name_of, row_of, screen_of
+from explorer.screens.screen import Screen, at_first, name_of, row_of, screen_of
 from explorer.screens.subjects import SUBJECTS
 from explorer.state import url_state
 from explorer.state.visit import visit
@@ -111,15 +111,29 @@ def _draw(tab: Tab, hand: Hand, run: Run) -> None:
         with st.container(key="lead"):
             drawn = [_show(shown, first)]
         is_whole = all(drawn + [_show(shown, panel) for panel in others])
+    tab = shown.tab
     if is_whole:
         (hand.below or partial(parts, names=tab.below))(shown)
-    if tab.folds or tab.leads:
+    if tab.folds or tab.leads or tab.alone:
         with output.links("of tab"):
+            _lead_of_alone(tab)
             for to, lead in tab.leads.items() if is_whole else ():
                 if to not in hand.fits or hand.fits[to](run):
                     at = {name: shown.chosen[name] for name in lead.keeps if name in shown.chosen}
                     navigation.link(to, lead.label, {**at, **shown.known, **lead.choices})
             _folds(shown, hand)
+
+
+def _lead_of_alone(tab: Tab) -> None:
+    """What leads from the panels that a tab opens on to its own ones, and back."""
+    alone = tab.alone
+    if alone is None or not alone.is_there:
+        return
+    is_on_show = tab.panels == alone.panels
+    closed = places.TABS[tab.id].closed
+    word, label = (alone.others, alone.label) if is_on_show else (closed, alone.back)
+    write = lambda: st.session_state.update({tab.open_fold: word})
+    st.button(label, key="of alone", type="tertiary", on_click=write)
 
 
 def _has_fields(tab: Tab) -> bool:
@@ -139,6 +153,8 @@ def _screen(tab: Tab, hand: Hand, run: Run, bar: DeltaGenerator) -> Screen | Non
     elif said := selection_bar.pressed():
         before = screen_of(tab, run, url_state.words())
         url_state.put(before.words(), before.after("", said))
+    said = url_state.words()
+    url_state.put(said, {**said, **at_first(tab, run, said)})
     if hand.top is not None:
         hand.top(run, bar, **(url_state.values(subject, run) if subject else {}))
     if hand.made is not None and (made := hand.made(run, bar)) is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from explorer.analysis.figures import (
     Stack,
     TextTable,
 )
+from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import (
     fixed,
     hundredths,
@@ -35,8 +36,11 @@ from explorer.analysis.formatting import (
     plural,
     tenths,
 )
+from explorer.analysis.opening import CHEAP
+from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.terminology import sees_ahead
-from explorer.panels import spec
+from explorer.analysis.votes import Ballot, Vote
+from explorer.panels import spec, vote_lines
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
     HEAD,
@@ -50,6 +54,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.attention import LABELS
+from explorer.text.findings import quoted
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo, picture_name
@@ -336,6 +341,160 @@ def _shortened(words: str) -> str:
 
 def _named(head: Head) -> str:
     return sentences(CONCEPT, "shared")("head", layer=head[0], head=head[1])
+
+
+# ---- votes ---------------------------------------------------------------------------------------
+
+
+def voting_run(
+    run: Run, model: Annotated[str, Choice(name="other_model", help=WORDS("of_model"))] = ""
+) -> Run:
+    """The run of another model whose tested heads vote on a pronoun of the text, the one that the
+    text opens on where none is named. Raises ValueError where there is none."""
+    if not (model or opening.model_beside(run)):
+        raise ValueError(sentences(CONCEPT, "votes")("no_model"))
+    return Run(model or opening.model_beside(run), run.text)
+
+
+def _voted_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
+    """The pronoun on which two models vote, None for none."""
+    other = chosen.get("other") or voting_run(run)
+    found = opening.compared_vote(shared_votes(run.recording(), other.recording()))
+    stream = run.recording().streams[0].name
+    return word_groups(run.recording(), stream).starts[found.a.row] if found else None
+
+
+VotedWord = Annotated[int | None, replace(TOKEN, suits=_voted_word, checked=token_of_text)]
+
+
+@spec.panel
+def votes(
+    run: Run,
+    other: Annotated[Run | None, Choice(made_by=voting_run)] = None,
+    token: VotedWord = OPENS,
+) -> Panel:
+    """What the tested heads of two models say that a pronoun of one text stands for; a press on a
+    vote compares its head with the best-tested one of the other model.
+
+    other: the same text in another model, the `voting_run` where None. token: the pronoun; that on
+    which they disagree most clearly where None, and where they do not both vote on that one. Raises
+    ValueError where they vote on none together.
+    """
+    other = voting_run(run) if other is None else other
+    a, b = run.recording(), other.recording()
+    words = sentences(CONCEPT, "votes")
+    stream = a.streams[0].name
+    groups, found = word_groups(a, stream), shared_votes(a, b)
+    row = None if token is None else int(groups.of[token])
+    if (on := opening.compared_vote(found, row)) is None:
+        raise ValueError(words("none"))
+    names = model_names.title(run.model), model_names.title(other.model)
+    label = groups.labels[on.a.row]
+    (best_a, *_), (best_b, *_) = on.a.ballots, on.b.ballots
+    keys = (
+        tuple(_press(each, best_b) for each in on.a.ballots),
+        tuple(_press(best_a, each) for each in on.b.ballots),
+    )
+    sides = tuple(
+        vote_lines.Side(vote, of_vote, name, _reads(each, label))
+        for vote, of_vote, name, each in zip(on, keys, names, (a, b))
+    )
+    rows = {each.a.row for each in found}
+    return Panel(
+        title=_outcome(on, label, names),
+        finding=" ".join(filter(None, (*map(_divided, on, names), words("hint", many=_many(on))))),
+        figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
+        table=vote_lines.vote_columns(on, names),
+        details=words.lines("details"),
+        caption=(words("run", model=b.model.name, weights=b.model.fingerprint),),
+        file="votes",
+    )
+
+
+def _press(a: Ballot, b: Ballot) -> dict[str, object]:
+    """What a press on a vote sets: a head of each side, and what compares them."""
+    of_b = f"{b.layer}.{b.head}"
+    return {"layer": a.layer, "head": a.head, "head_of_b": of_b, "other_view": "Heads"}
+
+
+def _reads(recording: Recording, word: str) -> str:
+    """How a model reads a sentence up to a pronoun."""
+    of = recording.attention[0]
+    name = "reads_all" if sees_ahead(of.reachable) else "reads_on"
+    return sentences(CONCEPT, "votes")(name, word=word)
+
+
+def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
+    """What two models say of a word, in one short sentence without a full stop."""
+    words = sentences(CONCEPT, "votes")
+    a, b = map(_noun, on)
+    (name_a, name_b), slots = names, {"word": quoted(word)}
+    if on.outcome == "agree":
+        return words("agree", noun=a.removeprefix(words("the")))
+    if on.outcome == "divided_a":
+        return words("divided_b", noun=b, name=name_b, other=name_a, **slots)
+    slots |= {"noun": a, "other_noun": b, "name": name_a, "other": name_b}
+    return words(on.outcome, **slots)
+
+
+def _many(on: SharedVote) -> str:
+    """How many heads of each model vote, as a sentence begins with it."""
+    n, other = (len(each.ballots) for each in on)
+    return vote_lines.number(n).capitalize() if n == other else sentences(CONCEPT, "votes")("some")
+
+
+def _noun(vote: Vote) -> str:
+    """The noun that is named, with its article but for a name, which begins with a capital; "" for
+    none."""
+    label = next((each.word for each in vote.ballots if each.key == vote.noun), "")
+    the = "" if not label or label[:1].isupper() else sentences(CONCEPT, "votes")("the")
+    return the + quoted(label) if label else ""
+
+
+def _divided(vote: Vote, name: str) -> str:
+    """What the heads of a model say one by one, where they are divided; "" for others."""
+    if vote.noun is not None:
+        return ""
+    words = sentences(CONCEPT, "votes")
+    first, *rest = (quoted(each.word) for each in vote.ballots)
+    if len({*rest}) == 1 and rest[0] != first:
+        n = "others" if len(rest) > 1 else "other"
+        return words("first_says", name=name, noun=first, rest=words(n), other=rest[0])
+    return words("each_says", name=name, nouns=", ".join(dict.fromkeys((first, *rest))))
+
+
+class Disagreement(NamedTuple):
+    """Another model that names another noun for a pronoun: its name, the pronoun and both nouns,
+    how many of its tested heads say so, and the words of the address that shows both."""
+
+    model: str
+    word: str
+    noun: str
+    other_noun: str
+    n_votes: int
+    n: int
+    address: Mapping[str, str]
+
+
+def disagreement(run: Run, token: int | None = None, most: float = CHEAP) -> Disagreement | None:
+    """The first other model that comes with Headlight and names another noun for a pronoun of a
+    text; None where none does, and of a long text. It reads the text in models of so many
+    parameters at most. token: of the pronoun, any where None."""
+    groups = word_groups(run.recording(), run.recording().streams[0].name)
+    row = None if token is None else int(groups.of[token])
+    for model, found in opening.models_beside(run, most):
+        for a, b in (each for each in found if each.outcome == "disagree"):
+            if row not in (None, a.row):
+                continue
+            noun, other_noun = (
+                next(one.word for one in each.ballots if one.key == each.noun) for each in (a, b)
+            )
+            address = {"tab": "compare", "compare": "Model", "other_model": model}
+            address |= {"text": run.text, "model": run.model, "token": str(groups.starts[a.row])}
+            name, word = model_names.title(model), groups.labels[a.row]
+            n_votes, n = b.n_votes, len(b.ballots)
+            return Disagreement(name, word, noun, other_noun, n_votes, n, address)
+    return None
 
 
 # ---- heads ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ from explorer.analysis.figures import SentenceVotes, VoteLine
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import hundredths
 from explorer.analysis.votes import Ballot, Vote, excerpt, nouns_of
-from explorer.analysis.words import spaced
+from explorer.analysis.words import Groups, spaced
 from explorer.text.findings import FEW, quoted
 from explorer.text.templates import sentences
 from models.recording import Recording
@@ -66,10 +66,12 @@ def name_of(ballot: Ballot) -> str:
     return WORDS("head", layer=ballot.layer, head=ballot.head)
 
 
-def vote_columns(every: Sequence[Vote]) -> Columns:
-    """The ballots of votes as named columns."""
+def vote_columns(every: Sequence[Vote], names: Sequence[str] = ()) -> Columns:
+    """The ballots of votes as named columns, of several models with their names."""
     ballots = [ballot for vote in every for ballot in vote.ballots]
+    models = [name for name, vote in zip(names, every) for _ in vote.ballots]
     return {
+        **({"model": models} if models else {}),
         "head": [name_of(each) for each in ballots],
         "word": [each.word for each in ballots],
         "weight": [each.weight for each in ballots],
@@ -79,59 +81,63 @@ def vote_columns(every: Sequence[Vote]) -> Columns:
 
 
 def sentence_votes(
-    recording: Recording, stream: str, sides: Sequence[Side], has_bars: bool
+    recording: Recording,
+    stream: str,
+    sides: Sequence[Side],
+    has_bars: bool,
+    rows: Container[int] | None = None,
 ) -> SentenceVotes:
     """The words of a stream around a pronoun and the nouns that are said, with a line for each
     vote. sides: whose votes are on the same pronoun. has_bars: whether how often a head finds nouns
-    is drawn."""
+    is drawn. rows: the words that a press may ask about, all where None."""
     groups = word_groups(recording, stream)
     every = [each.vote for each in sides]
     order, row = nouns_of(every), every[0].row
-    text = [at for at, special in enumerate(groups.special) if not special]
-    labels = [groups.labels[at] for at in text]
-    focus = [text.index(at) for at in (row, *order)]
-    shown = [text[at] for at in excerpt(labels, focus)]
+    drawn = _with_gaps(groups, (row, *order))
+    places = {at: place for place, at in enumerate(drawn)}
     gaps = spaced(recording.stream(stream), recording.text, groups)
-    drawn: list[int | None] = []  # places, None for words that are left out
-    for before, at in zip((text[0] - 1, *shown), shown):
-        drawn += (
-            [at]
-            if text.index(at) == (text.index(before) + 1 if before in text else 0)
-            else [None, at]
+
+    def line(side: int, ballot: Ballot, key: Mapping[str, object]) -> VoteLine:
+        return VoteLine(
+            word=places[ballot.key],
+            noun=order[ballot.key],
+            head=name_of(ballot),
+            side=side,
+            share=ballot.n_matches / ballot.n if has_bars else None,
+            says=ballot_says(ballot),
+            key=urlencode(key),
         )
-    drawn += [None] * (shown[-1] != text[-1])
-    places = {at: number for number, at in enumerate(drawn) if at is not None}
-    ballots = [
-        (at, each, *pair)
-        for at, each in enumerate(sides)
-        for pair in zip(each.vote.ballots, each.keys)
-    ]
+
     return SentenceVotes(
         select=("address",),
         labels=tuple(WORDS("left_out") if at is None else groups.labels[at] for at in drawn),
         spaced=tuple(at is None or gaps[at] for at in drawn),
-        keys=tuple(
-            _word_key(groups.labels[at], groups.starts[at]) if at is not None else ""
-            for at in drawn
-        ),
+        keys=tuple(_word_key(groups, at, rows) for at in drawn),
         pronoun=places[row],
         votes=tuple(
-            VoteLine(
-                word=places[ballot.key],
-                noun=order[ballot.key],
-                head=name_of(ballot),
-                side=at,
-                share=ballot.n_matches / ballot.n if has_bars else None,
-                says=ballot_says(ballot),
-                key=urlencode(key),
-            )
-            for at, _, ballot, key in ballots
+            line(side, *pair)
+            for side, each in enumerate(sides)
+            for pair in zip(each.vote.ballots, each.keys)
         ),
         bar=WORDS("bar", n=every[0].ballots[0].n) if has_bars else "",
         sides=tuple((each.name, each.about) for each in sides if each.name),
     )
 
 
-def _word_key(label: str, token: int) -> str:
-    """What a press on a word sets; nothing for a sign."""
-    return urlencode({"token": token}) if any(map(str.isalnum, label)) else ""
+def _with_gaps(groups: Groups, focus: Sequence[int]) -> list[int | None]:
+    """The words of a text that are shown, None for some that are left out."""
+    text = [at for at, special in enumerate(groups.special) if not special]
+    shown = excerpt([groups.labels[at] for at in text], [text.index(at) for at in focus])
+    drawn: list[int | None] = []
+    for before, at in zip((-1, *shown), shown):
+        drawn += [text[at]] if at == before + 1 else [None, text[at]]
+    return drawn if shown[-1] == len(text) - 1 else [*drawn, None]
+
+
+def _word_key(groups: Groups, at: int | None, rows: Container[int] | None) -> str:
+    """What a press on a word sets; nothing for a sign and for words that are left out."""
+    if at is None or not (
+        at in rows if rows is not None else any(map(str.isalnum, groups.labels[at]))
+    ):
+        return ""
+    return urlencode({"token": groups.starts[at]})

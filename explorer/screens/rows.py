@@ -4,13 +4,14 @@ these take together."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from explorer.panels.choice import EVERY, Choice, Parameter, parameters
 from explorer.panels.spec import PANELS, Panel, panel_names
 from explorer.text.places import Tab
+from models.run import Run
 
 PanelFunction = Callable[..., Panel]
 
@@ -60,7 +61,8 @@ class Row:
     def fold(self) -> Parameter | None:
         """The choice of the part that is open, None where the address does not say."""
         tab = self.tab
-        names = Choice((tab.closed, *tab.folds), "the part that is open")
+        others = (tab.alone.others,) if tab.alone else ()
+        names = Choice((tab.closed, *others, *tab.folds), "the part that is open")
         return Parameter(tab.open_fold, str, False, tab.closed, names) if tab.open_fold else None
 
     @property
@@ -79,6 +81,24 @@ class Row:
             if each.is_selected and each.argument not in known:
                 parts.setdefault(each.name, each)
         return parts
+
+
+def opened(tab: Tab, run: Run, known: Mapping[str, Any], words: Mapping[str, str]) -> Tab:
+    """The row of a tab that opens on panels `alone` for a run: with these in the place of its own
+    where they are there and no other part is open. known: arguments that are known of the run."""
+    if tab.alone is None or tab.alone.is_there is not None:
+        return tab
+    own = {each: PANELS[each] for each in tab.alone.panels if each in panel_names()}
+    try:
+        for panel in own.values():
+            taken = {each.argument for each in parameters(panel)}
+            panel(run, **{name: value for name, value in known.items() if name in taken})
+    except ValueError:
+        return replace(tab, alone=replace(tab.alone, is_there=False))
+    there = replace(tab.alone, is_there=True)
+    if words.get(tab.open_fold, tab.closed) != tab.closed:
+        return replace(tab, alone=there, closed=there.others)
+    return replace(tab, alone=there, panels=there.panels, folds={})
 
 
 def panels_of(names: Sequence[str]) -> tuple[PanelFunction, ...]:

@@ -26,8 +26,15 @@ from explorer.panels.choice import (
 from explorer.panels.spec import PANELS, Panel
 from explorer.screens import heads, link, needs
 from explorer.screens.presses import RULES
-from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
-from explorer.screens.subjects import SUBJECTS, under_edits
+from explorer.screens.rows import (
+    PanelFunction,
+    Row,
+    arguments_of_all,
+    opened,
+    panels_of,
+    shared_with,
+)
+from explorer.screens.subjects import AT_FIRST, SUBJECTS, under_edits
 from explorer.text import places
 from explorer.text.markdown_escape import plain
 from explorer.text.places import Tab
@@ -230,6 +237,7 @@ def screen_of(
     the text are places. made: the run that its panels are of and the arguments that are known by
     then, where no subject makes them. Raises ValueError, with a sentence, where the tab has nothing
     to show of the run."""
+    words = {**words, **at_first(tab, run, words)}
     now = link_words.with_key(words)
     if tab.id == HEADS:
         chosen, refused = heads.choices(run, now)
@@ -247,6 +255,7 @@ def screen_of(
         own, refusals = resolve(asked, run, now)
         not_chosen |= refusals
         of_panels, known = subject(run, now, notes, **own)
+    tab = opened(tab, of_panels, known, now)
     row = Row(tab)
     every = arguments_of_all(row.panels)
     if read := [each for each in every if each.choice and each.choice.reads]:
@@ -274,6 +283,12 @@ def screen_of(
         _named=run,
         _words=followed,
     )
+
+
+def at_first(tab: Tab, run: Run, words: Mapping[str, str]) -> dict[str, str]:
+    """The words that an address of a tab means, of a run, which says none of them."""
+    choose = AT_FIRST.get(tab.subject)
+    return choose(run, words) if choose else {}
 
 
 def _runs_read(

@@ -87,10 +87,11 @@ def compared(
     run: Run,
     words: Words,
     notes: Notes,
-    kind: Annotated[str, Choice(KINDS, "Compare", name="compare")] = EDIT,
+    kind: Annotated[str, Choice(KINDS, "Compare", name="compare")] = "",
     other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
 ) -> tuple[Run, Known]:
-    """A, and B as the run beside it. kind: in what the two runs differ. other_swap: A is the one
+    """A, and B as the run beside it. kind: in what the two runs differ, in an edit where it is
+    not said and the words `beside_at_first` say nothing. other_swap: A is the one
     that is chosen."""
     try:
         other = _beside(run, words, notes, kind)
@@ -101,6 +102,26 @@ def compared(
         said = sentences("compare", "tab")
         raise ValueError(said(name, reason=str(error).rstrip("."))) from None
     return (other, {"other": run}) if other_swap else (run, {"other": other})
+
+
+# Words that were of an edit where they came without a kind.
+SAID = (
+    *("other_view", "other_edits", "other_text", "other_model"),
+    *("other_of", "other_to", "head_of_b"),
+)
+
+
+def beside_at_first(run: Run, words: Words) -> dict[str, str]:
+    """The words for what stands beside a run until a reader chooses: another model whose tested
+    heads vote on a pronoun of the text, the edits of one that has some, and of an address with
+    other words on what is compared, an edit."""
+    if words.get("compare"):
+        return {}
+    if any(map(words.get, SAID)):
+        return {"compare": EDIT}
+    if words.get("edits") or words.get("target") or not (model := opening.model_beside(run)):
+        return {}
+    return {"compare": MODEL, "other_model": model}
 
 
 def _beside(run: Run, words: Words, notes: Notes, kind: str) -> Run:
@@ -181,6 +202,8 @@ def of_sentences(run: Run, texts: Sequence[str], words: Words) -> tuple[Run, Kno
     return first, known | dict(zip(("layer", "head"), read.at))
 
 
+# By `places.Tab.subject`: the words that an address means which says none of them.
+AT_FIRST: dict[str, Callable[[Run, Words], dict[str, str]]] = {"both runs": beside_at_first}
 # By `places.Tab.subject`. Each takes a run, the words of an address, the notes to which it adds a
 # sentence on what it does not follow whole, and the choices that its own signature declares. It
 # raises ValueError where there is no such run, in the sentence that the tab says.

@@ -64,6 +64,19 @@ class Views:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """Panels that a tab opens on in the place of its own, where all of them are there: their names,
+    the word of its `open_fold` for its own panels, the label of what leads to these, and of what
+    leads back. is_there: None until that is known of a run."""
+
+    panels: tuple[str, ...]
+    others: str
+    label: str
+    back: str
+    is_there: bool | None = None
+
+
+@dataclass(frozen=True)
 class Tab:
     """A row of the table: a tab, or what else a tab shows. Its id, which stands in an address, and
     its title.
@@ -76,7 +89,8 @@ class Tab:
     panels: the names of those that it shows from top to bottom, below those of one of its views
     where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
     one is open at a time. open_fold: the choice of the address that names the part that is open,
-    with `closed` for none; "" where the address does not say. leads: the ways on to other tabs, by
+    with `closed` for none; "" where the address does not say. alone: what it opens on while none
+    is, in their place. leads: the ways on to other tabs, by
     the tab. of_stream: choices that end with another stream. wait: said while the panels are made.
     for_classes: the row that a classifier of texts has in the place of this one; it has panels
     alone. below: the names of panels that stand below all these, as far as they are there. subject:
@@ -101,6 +115,7 @@ class Tab:
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
+    alone: Alone | None = None
     views: Views | None = None
     leads: Mapping[str, Lead] = field(default_factory=dict)
     of_stream: tuple[str, ...] = ("token",)
@@ -372,7 +387,13 @@ EXPERIMENT = (
             "Tokens": Fold("Token alignment", ("compare.tokens",)),
         },
         open_fold="other_view",
-        closed="Heads",
+        closed="Votes",
+        alone=Alone(
+            ("compare.votes",),
+            others="Heads",
+            label="Where the two differ most, head by head",
+            back="What the tested heads say",
+        ),
         subject="both runs",
         reads=("target",),
         press="head of A",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import comparison
+from explorer.analysis import comparison, opening
 from explorer.analysis.terminology import ABLATIONS
 from explorer.layout import current_recording, selection_bar, tab
 from explorer.layout.controls import bind
 from explorer.panels import compare as compare_panels
 from explorer.panels.choice import TRUE
 from explorer.screens.screen import Screen
-from explorer.screens.subjects import EDIT, KINDS, SENTENCE, edits_beside
+from explorer.screens.subjects import EDIT, KINDS, MODEL, SENTENCE, edits_beside
 from explorer.state import url_state
 from explorer.state.models import choices, is_allowed, needs_asking
 from explorer.state.visit import visit
@@ -51,6 +52,7 @@ def example_pills(model: str) -> None:
     offered, state = _offered(model), st.session_state
     chosen = {key: state[key] for choices in offered.values() for key in choices}
     chosen["other_edits"] = chosen_edits() or NO_POSITIONS
+    chosen["compare"] = chosen["compare"] or EDIT
     visit.comparison = next(
         (name for name, choices in offered.items() if choices.items() <= chosen.items()), None
     )
@@ -136,12 +138,10 @@ def other_run(run: Run, bar: DeltaGenerator, kind: str, other_swap: bool) -> Non
         st.selectbox(
             "Compare",
             tuple(KINDS),
-            key="compare",
             format_func=KINDS.__getitem__,
-            persist_state="session",
-            on_change=forget_head_of_b,
             label_visibility="collapsed",
             width=MENU,
+            **bind("compare", "compare kind", kind or EDIT, after=partial(_take_kind, run)),
         )
         field = st.container(width=FIELD)
         menu = st.popover("Set up", icon=":material/tune:")
@@ -155,12 +155,19 @@ def other_run(run: Run, bar: DeltaGenerator, kind: str, other_swap: bool) -> Non
             help=WORDS("swap"),
         )
     with suppress(ValueError):  # the screen says why there is nothing to compare with
-        if kind == EDIT:
+        if kind in ("", EDIT):
             _edits(run, field, menu)
         elif kind == SENTENCE:
             _second_text(run.text, field)
         else:
             _second_model(run.model, field)
+
+
+def _take_kind(run: Run) -> None:
+    """Two models are at first those that vote on a pronoun of the text."""
+    forget_head_of_b()
+    if st.session_state.compare == MODEL and not st.session_state.other_model:
+        st.session_state.other_model = opening.model_beside(run)
 
 
 def other_letter() -> str:
@@ -306,8 +313,8 @@ def _take_head_of_b(first: str) -> None:
 
 def select_heads(shown: Screen) -> None:
     """The menus of the word and the head of A on screen. There are none where no head can be
-    compared, as the picture says."""
-    if shown.chosen["head"] is not None:
+    compared, as the picture says, and where no head is."""
+    if shown.chosen.get("head") is not None:
         menus = {"layer", "head", "token"}
         selection_bar.draw(shown.run, shown.chosen, menus, "every word")
 
