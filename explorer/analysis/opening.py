@@ -219,6 +219,29 @@ def shared_word(first: Stream, second: Stream | None) -> int:
     return max(candidates, key=lambda at: sum(map(str.isalpha, first.tokens[at])))
 
 
+class Contrasted(NamedTuple):
+    """A token whose vector is compared with that of the same word elsewhere, and the text of the
+    word where that is the word alone, "" for another sentence."""
+
+    token: int
+    alone: str
+
+
+def contrasted(recording: Recording, stream: Stream) -> Contrasted | None:
+    """The word of the first stream to compare with itself elsewhere: one of several senses in
+    another sentence, else the noun of a vote, or the `moving_word`, alone. None for another stream
+    and for a text without words."""
+    if stream is not recording.streams[0] or stream.special.all():
+        return None
+    token = moving_word(recording, stream)
+    if stream.tokens[token].strip().casefold() in SENSES:
+        return Contrasted(token, "")
+    votes = [voted(recording, each.name) for each in recording.attention]
+    token = next((each.key for each in votes if each is not None and each.is_named), token)
+    start, end = stream.spans[token]
+    return Contrasted(token, recording.text[max(0, start) : max(0, end)].strip())
+
+
 def moving_word(recording: Recording, stream: Stream) -> int:
     """The word whose neighbours change most, of those with several senses
     (models/example_texts.py) where the text has one, else of the nouns, else of the words of
@@ -284,6 +307,20 @@ def masked_word(recording: Recording) -> int | None:
     if found is None or stream.special[found] or predictions.is_piece(stream.tokens, found):
         return first
     return found
+
+
+# ---- a lens -------------------------------------------------------------------------------------
+
+TOP_RANKS = 5  # of an answer that a reader sees coming
+FEWEST_SITES = 4
+
+
+def first_site(rank: np.ndarray) -> int:
+    """The first site (site) of a lens that means something for its answer: from which on this is
+    among the TOP_RANKS likeliest words for good. rank: of the answer at each site, from 0."""
+    late = np.flatnonzero(rank >= TOP_RANKS)
+    start = int(late[-1]) + 1 if len(late) else 0
+    return max(0, min(start, len(rank) - FEWEST_SITES))
 
 
 # ---- an update -----------------------------------------------------------------------------------
