@@ -15,6 +15,7 @@ import numpy as np
 
 from explorer.analysis import (
     embeddings,
+    ffn,
     flow,
     head_naming,
     logit_lens,
@@ -22,7 +23,7 @@ from explorer.analysis import (
     residual,
     soft_lookup,
 )
-from explorer.analysis.attention import axes, groups, strongest_cell
+from explorer.analysis.attention import argmax_id, axes, groups, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
@@ -368,10 +369,45 @@ def guesses(recording: Recording, stream: str, token: int, layers: bool) -> Gues
     return Guesses(int(lens.final_id[0]), tuple(ends), befores, afters)
 
 
-# ---- a layer -------------------------------------------------------------------------------------
+# ---- a hidden unit -------------------------------------------------------------------------------
+
+MOST_FFNS, MOST_UNITS, N_NEAREST = 6, 6, 6  # that are looked at for a unit, and words of each
 
 
-def ffn_layer(stream: Stream, token: int) -> int:
-    """The layer whose FFN has the largest share of its update at a token. Raises ValueError for a
-    stream that does not show what its FFNs write."""
-    return residual.largest_ffn(stream, token)
+class HiddenUnit(NamedTuple):
+    """A hidden unit of an FFN whose words hold the `answer`, an id."""
+
+    layer: int
+    unit: int
+    answer: int
+
+
+def ffn_layer(recording: Recording, stream: Stream, token: int) -> int:
+    """The layer of the `answering_unit` of a token, else the one whose FFN has the largest share of
+    its update there. Raises ValueError for a stream that does not show what its FFNs write."""
+    found = answering_unit(recording, stream.name, token)
+    return residual.largest_ffn(stream, token) if found is None else found.layer
+
+
+@kept
+def answering_unit(recording: Recording, stream: str, token: int) -> HiddenUnit | None:
+    """Of the units with large shares of their FFN's update at a token, in the FFNs with large
+    shares of theirs, the one with the largest whose words hold what the model predicts there; None
+    for none, and for a model that predicts no word or does not show its units or its words."""
+    of, model = recording.stream(stream), loaded(recording)
+    is_read = not model.capabilities.no_readout and of is logit_lens.read_stream(recording)
+    if not (is_read and model.capabilities.weights):
+        return None
+    answer, best = argmax_id(model.logits(recording, stream, token)), (0.0, 0, 0)
+    try:
+        for layer in residual.largest_ffns(of, token)[:MOST_FFNS]:
+            hidden = model.ffn_activations(recording, stream, layer, token)
+            shares = ffn.shares_of_update(hidden)[:-1]
+            units = np.argsort(-shares, kind="stable")[:MOST_UNITS]
+            units = units[shares[units] > 0]
+            ids, _ = model.nearest(hidden.writes[units], N_NEAREST)
+            holds = units[(ids == answer).any(axis=1)]
+            best = max([best, *((float(shares[at]), layer, int(at)) for at in holds[:1])])
+    except (ValueError, AttributeError):  # of which the panel says why
+        return None
+    return HiddenUnit(*best[1:], answer) if best[0] > 0 else None

@@ -320,11 +320,7 @@ def _matrix(on: Reading, measure: str, layers: bool, first: int) -> Matrix:
         note=with_blanks(
             words("bold")
             + (words("pale", n=likeliest.shape[-1]) if is_by_word else "")
-            + (
-                words("folded", n=len(folded), ranks=opening.TOP_RANKS, answer=on.answer)
-                if folded
-                else ""
-            ),
+            + (words("folded", n=len(folded), **slots) if folded else ""),
             texts,
         ),
         frame_note=words("scrolls", n=len(rows)),
