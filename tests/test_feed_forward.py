@@ -7,7 +7,7 @@ import pytest
 from app_harness import clean, page_at, panels_on
 from tolerances import PASSED, SUMMED
 
-from explorer.analysis import residual
+from explorer.analysis import ffn, opening, residual
 from explorer.panels import architecture, feed_forward
 from models import registry
 from models.edits import WithoutFeedForward
@@ -25,7 +25,8 @@ def test_the_units_add_up_to_the_update(model: str) -> None:
     run = Run(model, TEXT)
     stream = run.recording().streams[-1]
     panel = feed_forward.units(run, TOKEN, stream=stream.name)
-    layer = residual.largest_ffn(stream, TOKEN)
+    opened = opening.answering_unit(run.recording(), stream.name, TOKEN)
+    layer = residual.largest_ffn(stream, TOKEN) if opened is None else opened.layer
     assert str(layer) in panel.title and f"“{stream.tokens[TOKEN]}”" in panel.finding
     bars, beside = panel.figures
     assert sum(row.values[0] for row in bars.rows) == pytest.approx(1, abs=PASSED)
@@ -35,20 +36,44 @@ def test_the_units_add_up_to_the_update(model: str) -> None:
     norms, shares = panel.table["norm written"], panel.table["share of the update"]
     assert (np.abs(shares) <= norms / np.linalg.norm(update) + PASSED).all()
     above = int((panel.table["before the activation"] > 0).sum())
-    assert f" {above:,} of the {len(norms):,} hidden units are active" in panel.finding
+    assert f"{above:,} of the {len(norms):,} hidden units are active" in panel.details[0]
     (unit,) = (row for row in bars.rows if row.selected)
-    assert panel.finding.startswith(f"Unit {unit.key} has {unit.texts[0]} of the update")
+    assert panel.finding.startswith(f"Unit {unit.key} ") and unit.texts[0] in panel.finding
     ordered = np.cumsum(np.sort(shares)[::-1])
-    assert f"The {int(np.argmax(ordered >= 0.5)) + 1:,} units" in panel.finding
+    assert f"The {int(np.argmax(ordered >= 0.5)) + 1:,} units" in panel.details[0]
     tokens, *words = beside.figures
     assert np.argmax(tokens.weights) < len(stream.tokens) and tokens.weights.max() == 1
     assert len(words) == 1 and len(words[0].rows) == feed_forward.N_WORDS
     d_model, n_vocab = update.size, run.recording().model.n_vocab
     least = feed_forward.chance_of_nearest(d_model, n_vocab)
     named = [row.label for row in words[0].rows if row.values[0] >= least]
+    if opened is not None:
+        return
     for label in named[: feed_forward.N_NAMED]:
         assert label in panel.finding
     assert ("writes words like" in panel.finding) == bool(named)
+
+
+def test_the_unit_that_opens_writes_the_answer_with_the_largest_share() -> None:
+    run = Run("encoder", "The waiter brought the soup but it was cold.")
+    recording, model, token = run.recording(), run.loaded, 7
+    (answer,) = model.labels([int(np.argmax(model.logits(recording, "encoder", token)))])
+    best = []  # of all units of all layers
+    for layer in range(recording.model.n_layer):
+        hidden = model.ffn_activations(recording, "encoder", layer, token)
+        shares = ffn.shares_of_update(hidden)[:-1]
+        for unit in np.argsort(-shares)[: opening.MOST_UNITS].tolist():
+            ids, _ = model.nearest(hidden.writes[[unit]], opening.N_NEAREST)
+            if answer in model.labels(ids[0].tolist()):
+                best.append((float(shares[unit]), layer, unit))
+    share, layer, unit = max(best)
+    panel = feed_forward.units(run)
+    assert panel.at["layer"] == layer and panel.at["token"] == token
+    (row,) = (each for each in panel.figures[0].rows if each.selected)
+    assert row.key == str(unit) and row.values[0] == pytest.approx(share)
+    said = f"Unit {unit} writes the model’s answer, “{answer}”: {row.texts[0]} of what"
+    assert panel.finding.startswith(said)
+    assert answer in [each.label for each in panel.figures[1].figures[1].rows]
 
 
 def test_the_chance_of_the_nearest_word_is_that_of_random_vectors() -> None:

@@ -11,7 +11,7 @@ from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import TOTAL
 
-from explorer.analysis import head_naming, logit_lens
+from explorer.analysis import head_naming, logit_lens, opening
 from explorer.panels import attribution
 from explorer.panels import logit_lens as lens_panels
 from models import caching, smollm2
@@ -124,7 +124,8 @@ def test_by_whole_layers_there_is_a_row_between_layers_and_for_what_is_selected(
     sites = loaded(run.recording()).lens(run.recording(), run.recording().streams[-1].name).sites
     site = next(each for each in sites if each.startswith("1.attn")) if is_open else ""
     full, matrix = (
-        lens_panels.lens(run, site=site, layers=each).figures[0] for each in (False, True)
+        lens_panels.lens(run, site=site, layers=each, early=True).figures[0]
+        for each in (False, True)
     )
     n_layer = run.recording().model.n_layer
     ends = [f"L{layer}" for layer in range(n_layer - 1)]
@@ -137,10 +138,33 @@ def test_by_whole_layers_there_is_a_row_between_layers_and_for_what_is_selected(
     assert marked == [site or sites[-1]] * 2
 
 
+@pytest.mark.parametrize("model", ["encoder", "decoder", "grammar"])
+@pytest.mark.parametrize("text", ["The waiter brought the soup but it was cold.", "Plants eat"])
+def test_the_lens_begins_where_the_answer_is_among_the_likeliest_for_good(
+    model: str, text: str, gpt2_on_pages: OwnModel
+) -> None:
+    run = Run(model, text)
+    panel, whole = (lens_panels.lens(run, layers=False, early=each) for each in (False, True))
+    drawn, token = panel.run.recording(), panel.at["token"]
+    lens = loaded(drawn).lens(drawn, drawn.streams[-1].name)
+    ranks = lens.rank[:, token].tolist()
+    shown = list(dict.fromkeys(panel.figures[0].keys))
+    assert shown == list(lens.sites[-len(shown) :])
+    first = len(lens.sites) - len(shown)
+    assert list(dict.fromkeys(whole.figures[0].keys)) == list(lens.sites)
+    if len(shown) > opening.FEWEST_SITES:
+        assert max(ranks[first:]) < opening.TOP_RANKS
+    assert not first or max(ranks[first - 1 :]) >= opening.TOP_RANKS or len(shown) == 4
+    assert (f" {first} earlier rows" in panel.figures[0].note) == (first > 0)
+    leads = "leads only at the very end" if ranks[-2] else "leads from"
+    assert leads in panel.finding
+
+
 @pytest.mark.slow
 def test_a_deep_model_is_read_by_whole_layers_unless_a_sub_layer_is_open() -> None:
     def rows(**choices: str) -> int:
-        return len(panels_on(opened(text="Plants eat animals", **choices))[0]["figures"][0]["rows"])
+        choices |= {"text": "Plants eat animals", "lens_early": "1"}
+        return len(panels_on(opened(**choices))[0]["figures"][0]["rows"])
 
     assert rows(model="decoder", blocks="Layers") < rows(model="decoder")
     if smollm2.file() is not None:

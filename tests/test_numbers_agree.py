@@ -110,7 +110,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         others_shares(panel).clip(0).tolist(),
     ),
     "attribution.logit": lambda panel, token: (
-        re.findall(r"contribution is [+−]([^ ]+), from", panel.finding)[0],
+        re.findall(r"^.*?[”a-z:]:? [+−]([\d.,]+\d)", panel.finding)[0],
         [
             abs(value)
             for value, kind in zip(panel.table["contribution"], panel.table["kind"])

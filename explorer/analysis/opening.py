@@ -15,6 +15,7 @@ import numpy as np
 
 from explorer.analysis import (
     embeddings,
+    ffn,
     flow,
     head_naming,
     logit_lens,
@@ -23,7 +24,7 @@ from explorer.analysis import (
     soft_lookup,
 )
 from explorer.analysis.answers import ReadWord, SpokenWord, on_words
-from explorer.analysis.attention import axes, groups, strongest_cell
+from explorer.analysis.attention import argmax_id, axes, groups, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
@@ -231,6 +232,29 @@ def shared_word(first: Stream, second: Stream | None) -> int:
     return max(candidates, key=lambda at: sum(map(str.isalpha, first.tokens[at])))
 
 
+class Contrasted(NamedTuple):
+    """A token whose vector is compared with that of the same word elsewhere, and the text of the
+    word where that is the word alone, "" for another sentence."""
+
+    token: int
+    alone: str
+
+
+def contrasted(recording: Recording, stream: Stream) -> Contrasted | None:
+    """The word of the first stream to compare with itself elsewhere: one of several senses in
+    another sentence, else the noun of a vote, or the `moving_word`, alone. None for another stream
+    and for a text without words."""
+    if stream is not recording.streams[0] or stream.special.all():
+        return None
+    token = moving_word(recording, stream)
+    if stream.tokens[token].strip().casefold() in SENSES:
+        return Contrasted(token, "")
+    votes = [voted(recording, each.name) for each in recording.attention]
+    token = next((each.key for each in votes if each is not None and each.is_named), token)
+    start, end = stream.spans[token]
+    return Contrasted(token, recording.text[max(0, start) : max(0, end)].strip())
+
+
 def moving_word(recording: Recording, stream: Stream) -> int:
     """The word whose neighbours change most, of those with several senses
     (models/example_texts.py) where the text has one, else of the nouns, else of the words of
@@ -341,6 +365,20 @@ def masked_word(recording: Recording) -> int | None:
     return found
 
 
+# ---- a lens -------------------------------------------------------------------------------------
+
+TOP_RANKS = 5  # of an answer that a reader sees coming
+FEWEST_SITES = 4
+
+
+def first_site(rank: np.ndarray) -> int:
+    """The first site (site) of a lens that means something for its answer: from which on this is
+    among the TOP_RANKS likeliest words for good. rank: of the answer at each site, from 0."""
+    late = np.flatnonzero(rank >= TOP_RANKS)
+    start = int(late[-1]) + 1 if len(late) else 0
+    return max(0, min(start, len(rank) - FEWEST_SITES))
+
+
 # ---- an update -----------------------------------------------------------------------------------
 
 TURNS = 0.05  # of a probability, that a part changes before it is told
@@ -429,10 +467,45 @@ MOST_BRINGING = 8  # heads that may be told of, those that bring most
 LEAST_READ = 0.1  # the weight of a word that a head is said to read
 
 
-# ---- a layer -------------------------------------------------------------------------------------
+# ---- a hidden unit -------------------------------------------------------------------------------
+
+MOST_FFNS, MOST_UNITS, N_NEAREST = 6, 6, 6  # that are looked at for a unit, and words of each
 
 
-def ffn_layer(stream: Stream, token: int) -> int:
-    """The layer whose FFN has the largest share of its update at a token. Raises ValueError for a
-    stream that does not show what its FFNs write."""
-    return residual.largest_ffn(stream, token)
+class HiddenUnit(NamedTuple):
+    """A hidden unit of an FFN whose words hold the `answer`, an id."""
+
+    layer: int
+    unit: int
+    answer: int
+
+
+def ffn_layer(recording: Recording, stream: Stream, token: int) -> int:
+    """The layer of the `answering_unit` of a token, else the one whose FFN has the largest share of
+    its update there. Raises ValueError for a stream that does not show what its FFNs write."""
+    found = answering_unit(recording, stream.name, token)
+    return residual.largest_ffn(stream, token) if found is None else found.layer
+
+
+@kept
+def answering_unit(recording: Recording, stream: str, token: int) -> HiddenUnit | None:
+    """Of the units with large shares of their FFN's update at a token, in the FFNs with large
+    shares of theirs, the one with the largest whose words hold what the model predicts there; None
+    for none, and for a model that predicts no word or does not show its units or its words."""
+    of, model = recording.stream(stream), loaded(recording)
+    is_read = not model.capabilities.no_readout and of is logit_lens.read_stream(recording)
+    if not (is_read and model.capabilities.weights):
+        return None
+    answer, best = argmax_id(model.logits(recording, stream, token)), (0.0, 0, 0)
+    try:
+        for layer in residual.largest_ffns(of, token)[:MOST_FFNS]:
+            hidden = model.ffn_activations(recording, stream, layer, token)
+            shares = ffn.shares_of_update(hidden)[:-1]
+            units = np.argsort(-shares, kind="stable")[:MOST_UNITS]
+            units = units[shares[units] > 0]
+            ids, _ = model.nearest(hidden.writes[units], N_NEAREST)
+            holds = units[(ids == answer).any(axis=1)]
+            best = max([best, *((float(shares[at]), layer, int(at)) for at in holds[:1])])
+    except (ValueError, AttributeError):  # of which the panel says why
+        return None
+    return HiddenUnit(*best[1:], answer) if best[0] > 0 else None

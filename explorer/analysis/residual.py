@@ -204,6 +204,12 @@ def write_share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
 def largest_ffn(stream: Stream, token: int) -> int:
     """The layer whose FFN has the largest share of its update at a token. Raises ValueError for a
     stream that does not show what its FFNs write."""
+    return largest_ffns(stream, token)[0]
+
+
+def largest_ffns(stream: Stream, token: int) -> list[int]:
+    """The layers by the shares that their FFNs have of their updates at a token, the largest first.
+    Raises ValueError for a stream that does not show what its FFNs write."""
     places = [each for each in sublayers(stream) if each.place == "ffn"]
     if not places:
         raise ValueError("the stream shows no FFN")
@@ -213,7 +219,8 @@ def largest_ffn(stream: Stream, token: int) -> int:
         )
         for each in places
     ]
-    return places[int(np.nanargmax(np.nan_to_num(shares)))].layer
+    order = np.argsort(-np.nan_to_num(shares), kind="stable").tolist()
+    return [places[at].layer for at in order]
 
 
 def write_grid(stream: Stream, measure: str) -> TokenGrid:

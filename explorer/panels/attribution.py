@@ -37,12 +37,13 @@ from explorer.panels.selection import (
     place_if_any,
     predicted,
     typed_word,
+    why_at_the_end,
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
 from models.recording import Attention, Recording, Stream, from_end
-from models.results import Attribution, Neurons
+from models.results import Attribution, Neurons, Part
 from models.run import Run
 
 CONCEPT = "attribution"
@@ -50,6 +51,7 @@ N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
 N_CARRIERS, N_SOURCES = 8, 7
 STEPS = 50  # parts of the way of integrated gradients, which a page takes a pass or two for each
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
+STANDS_OUT = 0.25  # of the difference of two logits, from which on a part is no small one
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
 NO_WORD = -1  # as the word that another is compared with
 FIELDS = sentences(CONCEPT, "fields")
@@ -157,22 +159,37 @@ def logit(
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
     largest = logit_lens.largest_parts(on.attribution)[0]
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
-    lines = [words("finding", value=signed(on.attribution.logit, 2), **slots)]
+    lines = [
+        _largest(on, largest),
+        words("finding", value=signed(on.attribution.logit, 2), **slots),
+    ]
     if on.against:
         odds = _ratio(abs(on.attribution.logit))
         likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
         lines.append(words("odds", word=likelier[0], against=likelier[1], odds=odds))
-    part_name, most = logit_lens.part_name(largest), signed(largest.value, 2)
-    lines.append(words("most", part=part_name, most=most))
     return Panel(
         title=words("title"),
-        finding=" ".join(lines),
+        finding=" ".join(lines) + why_at_the_end(on.at),
         figures=(_sum(on, total), _strongest(on, part)),
         table=logit_lens.parts_file(on.attribution),
         details=_method(on, total),
         caption=(words("caption", **slots),),
         file="logit-parts",
     )
+
+
+def _largest(on: LogitParts, largest: Part) -> str:
+    """Sentence on the largest part: for which of two words it is, or that it is one of many small
+    ones."""
+    words, difference = sentences(CONCEPT, "logit"), on.attribution.logit
+    slots = {"part": logit_lens.part_name(largest), "most": signed(largest.value, 2)}
+    if not on.against:
+        return words("most", **slots)
+    likelier, other = (on.word, on.against)[:: 1 if difference >= 0 else -1]
+    slots |= {"word": likelier, "against": other}
+    if abs(largest.value) < STANDS_OUT * abs(difference):
+        return words("small", **slots)
+    return words("pushes" if largest.value * difference >= 0 else "opposes", **slots)
 
 
 def logit_parts(

@@ -42,7 +42,7 @@ from explorer.panels.selection import (
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import kept, loaded, memo
-from models.example_texts import EXAMPLES, other_sentence
+from models.example_texts import EXAMPLES, FEWEST_LETTERS, other_sentence
 from models.notices import tell
 from models.recording import Recording, Stream
 from models.run import Run
@@ -138,6 +138,8 @@ def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
     stream, token, recording = _stream(run, chosen), chosen.get("token"), run.recording()
     if run.loaded.recorded is not None or not reads_source(run, chosen):
         return ""
+    if token is None and (opened := _alone(run, chosen)) is not None:
+        return opened.alone
     start, end = stream.spans[token] if token is not None else (0, 0)
     word = recording.text[max(0, start) : max(0, end)].strip()
     if token is not None and not word:
@@ -153,6 +155,21 @@ def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
     return other if embeddings.matching_token(stream, token, there) is not None else ""
 
 
+def _alone(run: Run, chosen: Mapping[str, Any]) -> opening.Contrasted | None:
+    """The word that is compared with itself alone until a reader chooses a word or a second text;
+    None where there is none, or where the model reads it alone as other tokens."""
+    is_chosen = chosen.get("token") is not None or str(chosen.get("second", "")).strip()
+    is_source = run.loaded.recorded is None and reads_source(run, chosen)
+    if is_chosen or not is_source or not _is_of_two(run, chosen):
+        return None
+    stream = _stream(run, chosen)
+    opened = opening.contrasted(run.recording(), stream)
+    if opened is None or len(opened.alone) < FEWEST_LETTERS:
+        return None
+    alone = Run(run.model, opened.alone, run.edits).recording().streams[0]
+    return opened if embeddings.matching_token(stream, opened.token, alone) is not None else None
+
+
 def _other(run: Run, chosen: Mapping[str, Any]) -> Stream | None:
     """The stream of the second text, None where there is none."""
     second = _second(run, chosen)
@@ -162,10 +179,13 @@ def _other(run: Run, chosen: Mapping[str, Any]) -> Stream | None:
 
 
 def shown_token(run: Run, chosen: Mapping[str, Any]) -> int:
-    """The token on show; where none is chosen, the longest word that both texts have."""
+    """The token on show; where none is chosen, the word that is compared with itself alone, or the
+    longest that both texts have."""
     token, stream = chosen.get("token"), _stream(run, chosen)
     if token is not None:
         return int(token)
+    if (opened := _alone(run, chosen)) is not None:
+        return opened.token
     return opening.shared_word(stream, _other(run, chosen))
 
 
@@ -433,6 +453,8 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     slots = {"word": on.word, "start": start, "end": end}
     if is_two and on.mate is None:
         return words("missing", **slots)
+    if is_two and on.recordings[1].text.casefold() == on.word.strip().casefold():
+        return words("by_itself" if values[0, -1] <= UNMOVED else "by_itself_still", **slots)
     if not is_two:
         more = words("alone_baseline", **beside) if beside else ""
         return words("alone", **slots) + more

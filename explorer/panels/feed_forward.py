@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import ffn, figures, opening, residual
+from explorer.analysis import ffn, figures, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.figures import (
     BarRow,
@@ -63,14 +63,13 @@ def hidden_units(run: Run, chosen: Mapping[str, Any]) -> range:
 
 
 def _largest(run: Run, chosen: Mapping[str, Any]) -> int | None:
-    """The layer whose FFN has the largest share of its update at the token, None where none can be
-    read."""
+    """The layer that opens at the token, None where none can be read."""
     stream = stream_of(run, chosen)
     token = (
         opening.word(run.recording(), stream) if chosen.get("token") is None else chosen["token"]
     )
     try:
-        return residual.largest_ffn(stream, token)
+        return opening.ffn_layer(run.recording(), stream, token)
     except ValueError:  # the panel says why
         return None
 
@@ -98,8 +97,9 @@ def units(
     """Hidden units of an FFN at a token, by their shares of what the FFN writes there.
 
     A share is the projection of what a unit writes on the whole update u, w . u / |u|^2; all shares
-    and the bias's sum to 1. layer: the one with the largest share of its update at the token where
-    None. unit: whose words and tokens are listed, the one with the largest share where None. Raises
+    and the bias's sum to 1. layer: where None that of a unit whose words hold what the model
+    predicts at the token, or the one with the largest share of its update there. unit: whose words
+    and tokens are listed; where None that unit, or the one with the largest share. Raises
     ValueError for what is not there and for a model whose FFN cannot be read.
     """
     selection, layer, hidden = _read(run, token, layer, stream)
@@ -107,7 +107,12 @@ def units(
     shows = loaded(selection.recording).capabilities
     shares = shares_of_update(hidden)
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
-    unit = int(order[0]) if unit is None else place_of("unit", unit, n)
+    opened = opening.answering_unit(selection.recording, selection.stream.name, token)
+    if opened is not None and opened.layer != layer:
+        opened = None
+    if unit is None:
+        unit = int(order[0]) if opened is None else opened.unit
+    unit = place_of("unit", unit, n)
     fewest = ffn.fewest_for(shares[:-1])
     model = loaded(selection.recording)
     nearest = _nearest_words(selection, hidden, unit)
@@ -129,7 +134,7 @@ def units(
     }
     return Panel(
         title=words("title", layer=layer),
-        finding=words("finding", **slots) + _half(words, slots, fewest),
+        finding=_told_of(words, slots, opened, unit, nearest, selection),
         figures=(
             _units(hidden, shares, order[shares[order] > 0][:N_UNITS], unit, shows.ffn_biases),
             Stack(figures=(_tokens(selection, hidden, unit), *_words(nearest, unit))),
@@ -141,12 +146,36 @@ def units(
             "norm written": np.linalg.norm(hidden.writes, axis=1),
             "share of the update": shares[:-1],
         },
-        details=_made_of(selection, hidden, least if nearest else None),
+        details=(
+            words("active", **slots) + _half(words, slots, fewest),
+            *_made_of(selection, hidden, least if nearest else None),
+        ),
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
         formulas=("ffn", "smooth-ffn", "gated-ffn"),
         at={"layer": layer},
     )
+
+
+def _told_of(
+    words: Sentences,
+    slots: Mapping[str, Any],
+    opened: opening.HiddenUnit | None,
+    unit: int,
+    nearest: list[tuple[int, str, float]],
+    selection: StreamSelection,
+) -> str:
+    """Sentence on a unit: that its words hold the answer, or how much of the update it has; and
+    where no words of a unit hold the answer, that."""
+    if opened is not None and opened.unit == unit:
+        answer = next((label for id, label, _ in nearest if id == opened.answer), "")
+        return words("answers", **slots, answer=answer) if answer else words("finding", **slots)
+    finding = words("finding", **slots)
+    recording = selection.recording
+    is_read = selection.stream is logit_lens.read_stream(recording)
+    if opened is None and is_read and not loaded(recording).capabilities.no_readout:
+        finding += words("no_answer")
+    return finding
 
 
 def _read(
@@ -159,7 +188,8 @@ def _read(
     if not loaded(recording).capabilities.weights:
         raise ValueError(words("closed", model=selection.model))
     try:
-        layer = residual.largest_ffn(selection.stream, selection.token) if layer is None else layer
+        if layer is None:
+            layer = opening.ffn_layer(recording, selection.stream, selection.token)
         layer = from_end(layer, recording.model.n_layer)
         hidden = loaded(recording).ffn_activations(recording, name, layer, selection.token)
     except ValueError as why:

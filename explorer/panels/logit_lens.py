@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import logit_lens, residual
+from explorer.analysis import logit_lens, opening, residual
 from explorer.analysis.figures import BarRow, Bars, Chart, Matrix, Series, TextTable
 from explorer.analysis.formatting import (
     fixed,
@@ -25,7 +25,12 @@ from explorer.panels import spec
 from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
 from explorer.panels.masks import Hidden
 from explorer.panels.predictions import with_blanks
-from explorer.panels.selection import Predicted, predicted
+from explorer.panels.selection import (
+    Predicted,
+    StreamSelection,
+    predicted,
+    why_at_the_end,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -124,22 +129,28 @@ def lens(
     measure: Annotated[str, Choice(COLOURS, "Colour by", name="lens", menu=True)] = "Top word",
     layers: Layers = None,
     hidden: Hidden = "",
+    early: Annotated[
+        bool, Choice(label="Sites before the answer shows", name="lens_early", menu=True)
+    ] = False,
 ) -> Panel:
     """The most likely word at every site of every token.
 
     token: the first one that is predicted where None. site: its name in the recording, the last one
     where "". measure: one of MEASURES. layers: True for the sites between layers alone, and `site`;
-    None: so in deep models. hidden: as of `predictions.word`.
+    None: so in deep models. hidden: as of `predictions.word`. early: also the sites before the
+    first one from which on the answer is among the likeliest words, but for `site`.
     Raises ValueError for what is not there and for a model that predicts no words.
     """
     on = read(run, token, site)
     if layers is None:
         layers = in_layers(run, {"site": site})
     words = sentences(CONCEPT, "lens")
+    first = 0 if early else opening.first_site(on.lens.rank[:, on.column])
     return Panel(
         title=words("title"),
-        finding=_finding(on),
-        figures=(_matrix(on, measure, layers), _words(on)),
+        finding=_finding(on)
+        + why_at_the_end(StreamSelection(run.recording(), on.stream, on.token)),
+        figures=(_matrix(on, measure, layers, first), _words(on)),
         table=logit_lens.file_table(on.lens, on.stream.tokens, on.labels),
         details=_details(on),
         caption=(words("caption"),),
@@ -261,8 +272,9 @@ def read(run: Run, token: int | None = None, site: str = "", alone: bool = False
 # ---- figures -------------------------------------------------------------------------------------
 
 
-def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
-    """The most likely word of each cell, and the actual words in the last row."""
+def _matrix(on: Reading, measure: str, layers: bool, first: int) -> Matrix:
+    """The most likely word of each cell from a `first` site on, and the actual words in the last
+    row."""
     words, readout = sentences(CONCEPT, "lens"), on.lens
     names = {at: logit_lens.site_name(each) for at, each in enumerate(readout.sites)}
     if layers:
@@ -275,6 +287,9 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
             for at, name in names.items()
             if at == on.site or readout.sites[at] not in inside
         }
+    slots = {"ranks": opening.TOP_RANKS, "answer": on.answer}
+    folded = [at for at in names if at < first and at != on.site]
+    names = {at: name for at, name in names.items() if at not in folded}
     at = list(names)
     top = readout.top_ids[at, :, 0]
     values, scale = _colours(on, measure)
@@ -303,7 +318,10 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
         pale=pale,
         keys=tuple(keys),
         note=with_blanks(
-            words("bold") + (words("pale", n=likeliest.shape[-1]) if is_by_word else ""), texts
+            words("bold")
+            + (words("pale", n=likeliest.shape[-1]) if is_by_word else "")
+            + (words("folded", n=len(folded), **slots) if folded else ""),
+            texts,
         ),
         frame_note=words("scrolls", n=len(rows)),
         **scale,
@@ -357,10 +375,10 @@ def _finding(on: Reading) -> str:
     words, last = sentences(CONCEPT, "lens"), len(on.lens.sites) - 1
     p = float(np.exp(on.lens.logprob[last, on.token]))
     slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": tenths(p)}
-    parts = [words(f"finding_{on.asks}", **slots)]
     site = int(logit_lens.settled_sites(on.lens.rank)[on.token])
     name = logit_lens.site_name(on.lens.sites[min(site, last)])
-    parts.append(words("from_last" if site >= last else "from_site", site=name, answer=on.answer))
+    leads = words("from_last" if site >= last else "from_site", site=name, **slots)
+    parts = [words(f"finding_{on.asks}", leads=leads, **slots)]
     actual = int(on.actual[on.token])
     if actual not in (NONE, int(on.lens.final_id[on.token])):
         scores = loaded(on.recording).logits(on.recording, on.stream.name, on.token)
