@@ -132,8 +132,13 @@ def _lead_of_alone(tab: Tab) -> None:
     is_on_show = tab.panels == alone.panels
     closed = places.TABS[tab.id].closed
     word, label = (alone.others, alone.label) if is_on_show else (closed, alone.back)
-    write = lambda: st.session_state.update({tab.open_fold: word})
-    st.button(label, key="of alone", type="tertiary", on_click=write)
+    args = tab.open_fold, word
+    st.button(label, key="of alone", type="tertiary", on_click=_open_part, args=args)
+
+
+def _open_part(choice: str, word: str) -> None:
+    """The part of a tab that a word names is open. For a callback."""
+    st.session_state[choice] = word
 
 
 def _has_fields(tab: Tab) -> bool:

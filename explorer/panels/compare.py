@@ -463,7 +463,7 @@ def _divided(vote: Vote, name: str) -> str:
     return words("each_says", name=name, nouns=", ".join(dict.fromkeys((first, *rest))))
 
 
-class Disagreement(NamedTuple):
+class OtherNoun(NamedTuple):
     """Another model that names another noun for a pronoun: its name, the pronoun and both nouns,
     how many of its tested heads say so, and the words of the address that shows both."""
 
@@ -476,7 +476,7 @@ class Disagreement(NamedTuple):
     address: Mapping[str, str]
 
 
-def disagreement(run: Run, token: int | None = None, most: float = CHEAP) -> Disagreement | None:
+def disagreement(run: Run, token: int | None = None, most: float = CHEAP) -> OtherNoun | None:
     """The first other model that comes with Headlight and names another noun for a pronoun of a
     text; None where none does, and of a long text. It reads the text in models of so many
     parameters at most. token: of the pronoun, any where None."""
@@ -493,7 +493,7 @@ def disagreement(run: Run, token: int | None = None, most: float = CHEAP) -> Dis
             address |= {"text": run.text, "model": run.model, "token": str(groups.starts[a.row])}
             name, word = model_names.title(model), groups.labels[a.row]
             n_votes, n = b.n_votes, len(b.ballots)
-            return Disagreement(name, word, noun, other_noun, n_votes, n, address)
+            return OtherNoun(name, word, noun, other_noun, n_votes, n, address)
     return None
 
 
