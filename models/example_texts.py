@@ -24,7 +24,8 @@ EXAMPLES = {
 }
 OPENING_TEXT = EXAMPLES["Cold soup"]  # what the app opens on
 DEFAULT_TEXT = EXAMPLES["It was too tired"]  # of an address that chooses something and no text
-# For a model that goes on.
+# For a model that answers, and one that goes on.
+ASKED_TEXT = "What is the capital of Nepal?"
 CONTINUED_TEXT = "Paris is the capital of France. Rome is the capital of"
 # A text that differs in few words from an example, to compare with it, and to patch into it.
 MATES = {

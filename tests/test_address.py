@@ -8,24 +8,21 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import ROOT, asked_of, clean, go, open_menu, page_at, panels_on, told
+from app_harness import ROOT, asked_of, clean, go, open_menu, page_at, told
 from conftest import needs_smollm2
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
 from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import predictions
 from explorer.panels import link_words
 from explorer.panels.choice import Choice, Parameter, by_name
 from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
 from explorer.state import url_state
 from explorer.text import places
 from models import registry, smollm2
-from models.caching import loaded
 from models.edits import ZeroHead, from_line, to_line
-from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, OPENING_TEXT
-from models.results import Sampling
+from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
 from models.run import Run
 
 
@@ -346,23 +343,15 @@ def shown(app: AppTest) -> tuple[str, str]:
 @pytest.mark.slow
 def test_a_tab_that_writes_opens_on_a_language_model_where_nothing_was_chosen() -> None:
     app = opened("generate")
-    assert shown(app) == (CONTINUED_TEXT, smollm2.NAME)
+    assert shown(app) == (ASKED_TEXT, smollm2.NAME)
     assert [*app.query_params] == ["tab"]
-    assert "continues: “Italy" in panels_on(app)[0]["finding"]
-    writing = loaded(smollm2.NAME).generate(CONTINUED_TEXT)
-    n, sampling = len(writing.ids), Sampling(float(url_state.default("temperature")), 0, 1.0)
-    for _ in range(32):
-        of = predictions.distribution(writing.logits, sampling)
-        writing.add(predictions.draw(of, 0, len(writing.ids)).id)
-    written = writing.ids[n:]
-    said = {tuple(written[at : at + 4]) for at in range(len(written) - 3)}
-    assert len(said) == len(written) - 3, "it goes round"
+    assert any("Kathmandu" in each.value for each in app.title)
 
 
 @needs_smollm2
 @pytest.mark.slow
 def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
-    default, written = (OPENING_TEXT, "encoder"), (CONTINUED_TEXT, smollm2.NAME)
+    default, written = (OPENING_TEXT, "encoder"), (ASKED_TEXT, smollm2.NAME)
     app = opened("heads")
     assert shown(app) == default
     assert shown(go(app, "word")) == default, "one text travels"

@@ -74,8 +74,11 @@ def test_one_head_is_no_vote(tested: dict) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (WAITER, "*it* is *soup*, say 2 of 3 tested heads; one says *waiter*"),
-        (NURSE, "*she* is *nurse*, say all three tested heads"),
+        (
+            WAITER,
+            "*it* is :primary[*soup*], say 2 of 3 tested heads; one says :blue[*waiter*]",
+        ),
+        (NURSE, "*she* is :primary[*nurse*], say all three tested heads"),
         (DOG, "The tested heads are divided over *it*"),
     ],
 )
@@ -127,7 +130,7 @@ def test_the_picture_of_a_vote_has_a_line_for_each_head(
 ) -> None:
     panel = attention.votes(Run("encoder", text))
     (picture,) = panel.figures
-    assert panel.title == title
+    assert panel.finding.startswith(f"{title}. ")
     assert [picture.labels[each.word] for each in picture.votes] == said == panel.table["word"]
     assert [each.noun for each in picture.votes] == [[*dict.fromkeys(said)].index(s) for s in said]
     assert picture.labels[picture.pronoun] in title and " ".join(picture.labels[:3]) in text
@@ -146,8 +149,8 @@ def test_a_press_on_a_word_asks_about_it_and_one_without_a_vote_is_refused_in_a_
     (picture,) = first.figures
     words = dict(zip(picture.labels, picture.keys))
     assert not words["."] and words["she"] != words["it"]
-    other = first.with_choices({"address": words["it" if "she" in first.title else "she"]})
-    titles = sorted((first.title, other.title))
+    other = first.with_choices({"address": words["it" if "she" in first.finding else "she"]})
+    titles = sorted((first.finding, other.finding))
     assert titles[0].startswith("“it” is “soup”") and titles[1].startswith("“she” is “nurse”")
     with pytest.raises(ValueError, match="No tested head votes on “soup”"):
         attention.votes(run, token=int(words["soup"].removeprefix("token=")))
@@ -253,7 +256,7 @@ def test_votes_of_two_models_are_those_of_each_by_the_words_of_the_first(text: s
 def test_two_models_beside_each_other_say_whether_they_agree(text: str, title: str) -> None:
     panel = compare.votes(Run("encoder", text), other=Run("minilm", text))
     (picture,) = panel.figures
-    assert panel.title == title
+    assert panel.finding.startswith(f"{title}. ")
     assert [each.side for each in picture.votes] == [0, 0, 0, 1, 1, 1]
     assert [name for name, _ in picture.sides] == ["encoder", "minilm"]
     for name, model in enumerate(("encoder", "minilm")):
@@ -264,16 +267,17 @@ def test_two_models_beside_each_other_say_whether_they_agree(text: str, title: s
         heads = [each.head for each in picture.votes if each.side == name]
         assert heads == own["head"]
     swapped = compare.votes(Run("minilm", text), other=Run("encoder", text))
-    assert ("disagree" in swapped.title) == ("disagree" in title)
+    assert ("disagree" in swapped.finding) == ("disagree" in title)
 
 
 @needs_smollm2
 def test_a_model_that_is_divided_is_said_to_be() -> None:
     panel = compare.votes(Run("encoder", NURSE), other=Run("smollm2", NURSE))
-    assert panel.title == "“she” is the “nurse” to encoder; smollm2 is divided"
+    says = "“she” is the “nurse” to encoder; smollm2 is divided."
+    assert panel.finding.startswith(says)
     assert "says “surgeon”, the others “nurse”" in panel.finding
     swapped = compare.votes(Run("smollm2", NURSE), other=Run("encoder", NURSE))
-    assert swapped.title == panel.title
+    assert swapped.finding.startswith(says)
 
 
 def test_votes_of_two_texts_and_of_a_model_without_tested_heads_are_refused() -> None:
@@ -314,7 +318,7 @@ def test_another_model_that_disagrees_is_found_with_what_shows_it() -> None:
     assert (found.n_votes, found.n) == (3, 3)
     shown = screen(found.address)
     (panel,) = shown.panels()
-    assert panel.title.startswith("They disagree: “he”") and not shown.refused
+    assert panel.finding.startswith("They disagree: “he”") and not shown.refused
     assert compare.disagreement(run, token=int(found.address["token"])) == found
     assert compare.disagreement(run, token=1) is None, "a word on which nobody votes"
     assert compare.disagreement(Run("encoder", NURSE)) is None, "both say nurse"

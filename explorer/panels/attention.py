@@ -30,6 +30,7 @@ from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
 from explorer.analysis.findings import (
     PAIRS,
     Finding,
+    vote_finding,
     word_groups,
 )
 from explorer.analysis.formatting import fixed, hundredths, word_in_sentence
@@ -332,9 +333,11 @@ def votes(
     side = vote_lines.Side(vote, keys)
     figure = vote_lines.sentence_votes(selection.recording, of.query, (side,), True)
     row = groups.starts[vote.row], *of.pattern.shape[2:]
+    one = vote_finding(selection.recording, of, vote)
+    says = findings_text.statement(one, findings_text.quoted)
     return Panel(
-        title=vote_lines.vote_says(vote, groups.labels[vote.row]),
-        finding=words("hint"),
+        title=words("title"),
+        finding=f"{plain(says)}. {words('hint')}",
         figures=(replace(figure, row=row),),
         table=vote_lines.vote_columns([vote]),
         details=words.lines("details"),

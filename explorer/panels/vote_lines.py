@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import SentenceVotes, VoteLine
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import hundredths
 from explorer.analysis.votes import Ballot, Vote, excerpt, nouns_of
 from explorer.analysis.words import Groups, spaced
+from explorer.text import findings as findings_text
 from explorer.text.findings import FEW, quoted
 from explorer.text.templates import sentences
 from models.recording import Recording
@@ -33,32 +33,6 @@ class Side:
 def number(n: int) -> str:
     """A small number as a word."""
     return FEW[n] if n < len(FEW) else str(n)
-
-
-def vote_says(vote: Vote, word: str) -> str:
-    """What the heads say of a word, in one short sentence without a full stop."""
-    n, pronoun = len(vote.ballots), quoted(word)
-    if vote.noun is None:
-        return WORDS("divided", word=pronoun)
-    noun = next(quoted(each.word) for each in vote.ballots if each.key == vote.noun)
-    if vote.n_votes == n:
-        return WORDS(
-            "all", word=pronoun, noun=noun, heads=WORDS("both" if n == 2 else "every", n=number(n))
-        )
-    (other,) = (quoted(each.word) for each in vote.ballots if each.key != vote.noun)
-    return WORDS("most", word=pronoun, noun=noun, votes=vote.n_votes, n=n, other=other)
-
-
-def ballot_says(ballot: Ballot) -> str:
-    """What one head says, with its weight and its tests."""
-    return WORDS(
-        "ballot",
-        head=name_of(ballot),
-        noun=quoted(ballot.word),
-        weight=hundredths(ballot.weight),
-        n_matches=ballot.n_matches,
-        n=ballot.n,
-    )
 
 
 def name_of(ballot: Ballot) -> str:
@@ -104,7 +78,7 @@ def sentence_votes(
             head=name_of(ballot),
             side=side,
             share=ballot.n_matches / ballot.n if has_bars else None,
-            says=ballot_says(ballot),
+            says=findings_text.ballot(ballot, quoted),
             key=urlencode(key),
         )
 

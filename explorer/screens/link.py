@@ -11,7 +11,7 @@ from explorer.panels.spec import DEFAULT_MODEL
 from explorer.text import places
 from explorer.text.templates import sentences
 from models import registry
-from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, OPENING_TEXT
+from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
 
 SCREEN = sentences("selection", "screen")
 
@@ -44,7 +44,7 @@ def opening(tab: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
     row = places.ROWS[tab]
     if row.needs == "generation" and registry.SMOLLM2 in registry.names():
-        return CONTINUED_TEXT, registry.SMOLLM2
+        return ASKED_TEXT, registry.SMOLLM2
     return OPENING_TEXT if row.text == DEFAULT_TEXT else row.text, DEFAULT_MODEL
 
 
