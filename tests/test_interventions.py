@@ -239,10 +239,60 @@ def test_an_experiment_is_what_its_edits_do() -> None:
     for row in rows:
         effect = panels.effect(Run("encoder", TEXT, from_line(row.key)), token=2)
         top = effect.figures[0].rows
-        assert row.values[0] == pytest.approx(next(e.values[1] for e in top if e.selected))
+        assert row.values[0] == pytest.approx(next(e.values[-1] for e in top if e.selected))
         assert row.values[1] == pytest.approx(float(effect.figures[1].values.mean()), abs=STORED)
     with pytest.raises(ValueError, match="without edits"):
         panels.experiments(Run("encoder", TEXT, (ZeroHead(0, 0),)))
+
+
+WAITER = "The waiter brought the soup but it was cold."
+
+
+def test_a_word_is_taken_out_by_a_press_and_put_back_by_another() -> None:
+    """Each row is what is left of the guess in a run of its own."""
+    loaded, at = read_once("encoder"), 7
+    panel = panels.words_out(Run("encoder", WAITER), token=at)
+    (bars,) = panel.figures
+    assert [row.label for row in bars.rows] == "The waiter brought the soup but was cold".split()
+    it = loaded.first_token("it")[0]
+    for row, top in zip(bars.rows, panel.table["top prediction"]):
+        assert not row.selected and bars.select == ("edits",)
+        made = loaded.record(WAITER, (HideToken(at), *from_line(row.key)))
+        p = softmax(loaded.logits(made, "encoder", at))
+        assert row.values == (pytest.approx(p[it]),)
+        assert loaded.labels([int(p.argmax())]) == [top] and (top == "it") != ("→" in row.texts[0])
+    assert panel.finding == "Without “cold” the model says “he”, and no longer “it”."
+    out = Run("encoder", WAITER, from_line(bars.rows[-1].key))
+    (again,) = panels.words_out(out, token=at).figures
+    assert [row.key for row in again.rows] == [*(row.key for row in bars.rows[:-1]), ""]
+    assert [row.selected for row in again.rows] == [False] * 7 + [True]
+    with pytest.raises(ValueError, match="without other edits"):
+        panels.words_out(Run("encoder", WAITER, (ZeroHead(0, 0),)))
+
+
+def test_of_what_is_taken_out_the_effect_says_what_turns() -> None:
+    for line, what in (("HideWord:9", "“cold”"), ("ZeroHead:1:7", "L1 H7")):
+        effect = panels.effect(Run("encoder", WAITER, from_line(line)), token=7)
+        told = f"Without {what} the model says “he”, and no longer “it”. "
+        assert effect.finding.startswith(told)
+        bars = effect.figures[0]
+        assert bars.columns == ("after",)
+        plain = panels.effect(Run("encoder", WAITER), token=7).figures[0].rows
+        before = {row.label: row.values[0] for row in plain}
+        assert all(
+            row.outline == pytest.approx(before.get(row.label, row.outline)) for row in bars.rows
+        )
+    stays = panels.effect(Run("encoder", WAITER, from_line("HideWord:2")), token=7)
+    assert stays.finding.startswith("The probability of “it” rises")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["decoder", "translator"])
+def test_words_are_taken_out_of_a_text_that_goes_on(model: str) -> None:
+    panel = panels.words_out(Run(model, WAITER))
+    (bars,) = panel.figures
+    assert [row.label for row in bars.rows][:2] == ["The", "waiter"]
+    assert all(0 <= row.values[0] <= 1 and from_line(row.key) for row in bars.rows)
 
 
 @pytest.mark.slow

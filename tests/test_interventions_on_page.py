@@ -56,6 +56,7 @@ ADDED = [
     ("Key/value heads", (("select_slider", "shared keys", 2),), edits.SharedKeys(2)),
     ("Feed-forward network", (), edits.WithoutFeedForward()),
     ("Feed-forward network", (("selectbox", "ffn to", "parallel"),), edits.SideBySide()),
+    ("Word", (("selectbox", "word out", 3),), edits.HideWord(3)),
     ("Positions", (), edits.WithoutPositions()),
     ("Positions", (("selectbox", "positions of", "shuffled"),), edits.ShufflePositions(0)),
     ("Positions", (("selectbox", "positions of", "shifted"),), edits.ShiftPositions(1)),

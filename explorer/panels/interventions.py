@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import interventions, opening
+from explorer.analysis import interventions, offers, opening
+from explorer.analysis import words as words_analysis
 from explorer.analysis.csv import Cells
 from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
 from explorer.analysis.formatting import fixed, hundredths, named_word, percent, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
+from explorer.analysis.word_classes import is_word
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -36,6 +38,7 @@ from models.caching import in_slot, loaded, memo
 from models.edits import (
     Edit,
     HideToken,
+    HideWord,
     PatchHead,
     PatchSite,
     WithMask,
@@ -476,13 +479,14 @@ def effect(
     the model cannot follow.
     """
     words, on = sentences(CONCEPT, "effect"), pair(run, token, masked)
+    out = taken_out(on.plain, run.edits)
     selected = select(replace(run, edits=()), layer or 0, head or 0, 0, attention)
     edited = _edited(run, on.plain)
     change = on.prediction(run.edits)
     measured = _measured(on, edited, change)
     figures: list[Figure] = []
     if not isinstance(change, str):
-        figures.append(_prediction_bars(on, change, bool(run.edits)))
+        figures.append((_left_bars if out else _prediction_bars)(on, change, bool(run.edits)))
     if len(on.plain.streams) > 1 and run.edits:
         figures = [Stack(figures=(*figures, _translations(run, on.plain)))]
     distance = _distances(selected, edited)
@@ -491,7 +495,8 @@ def effect(
         figures.append(_head_map(distance, at, bool(on.hidden)))
     finding = words("nothing")
     if run.edits:
-        parts = (_moved_prediction(on, change), _moved_head(distance))
+        turned = "" if isinstance(change, str) or change.top_before == change.top_after else out
+        parts = (_moved_prediction(on, change, turned), "" if turned else _moved_head(distance))
         finding = " ".join(filter(None, parts)) or words("unchanged")
     details = [f"{each[0].upper()}{each[1:]}." for each in interventions.change_sentences(measured)]
     if isinstance(change, str):
@@ -507,8 +512,9 @@ def effect(
     )
 
 
-def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) -> str:
-    """Sentence on the change of the prediction, "" where there is none."""
+def _moved_prediction(on: Pair, change: interventions.PredictionChange | str, out: str = "") -> str:
+    """Sentence on the change of the prediction, "" where there is none. out: what the edits take
+    out, which begins the sentence where the prediction turns without it."""
     if isinstance(change, str):
         return ""
     words = sentences(CONCEPT, "effect")
@@ -517,6 +523,8 @@ def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) ->
     texts = _percent(before), _percent(after)
     name = "stays" if texts[0] == texts[1] else "falls" if after < before else "rises"
     sentence = words(name, word=word, before=texts[0], after=texts[1])
+    if out:
+        return f"{words('without', out=out, first=word, second=top)} {sentence}"
     if change.top_before == change.top_after:
         return f"{sentence} {words('little')}" if change.kl < LITTLE_KL else sentence
     return f"{sentence} {words('now', word=top, p=_percent(float(change.after[change.top_after])))}"
@@ -576,6 +584,135 @@ def _prediction_bars(on: Pair, change: interventions.PredictionChange, edited: b
         rows=rows,
         high=max(value for row in rows for value in row.values),
         note=words("kl", kl=fixed(change.kl)) if edited else "",
+    )
+
+
+def _left_bars(on: Pair, change: interventions.PredictionChange, edited: bool) -> Bars:
+    """The likeliest words without what is taken out, in frames as long as with it."""
+    words, bars = sentences(CONCEPT, "effect"), _prediction_bars(on, change, edited)
+    rows = tuple(
+        replace(row, values=row.values[1:], texts=row.texts[1:], outline=row.values[0])
+        for row in bars.rows
+    )
+    return replace(bars, columns=words.lines("columns")[1:], rows=rows, note=words("frames"))
+
+
+def taken_out(plain: Recording, edits: Edits) -> str:
+    """What edits take out, as a sentence names it, where that is one word or one head; "" else."""
+    words = sentences(CONCEPT, "shared")
+    if len(edits) == 1 and isinstance(edits[0], ZeroHead):
+        return words("head_out", layer=edits[0].layer, head=edits[0].head)
+    for place, label in words_to_take_out(plain).items():
+        if words_analysis.hidden_word(plain, place) == edits:
+            return words("word_out", word=label)
+    return ""
+
+
+def words_to_take_out(plain: Recording, but: int | None = None) -> dict[int, str]:
+    """The words of the text that is read, by their first tokens; but: a token whose word is left
+    out."""
+    stream = plain.streams[0]
+    grouped = words_analysis.words(stream, plain.text)
+    return {
+        start: label
+        for at, (start, label) in enumerate(zip(grouped.starts, grouped.labels))
+        if is_word(label)
+        and not grouped.special[at]
+        and (but is None or not 0 <= but < grouped.n or at != grouped.of[but])
+    }
+
+
+# ---- each word taken out -------------------------------------------------------------------------
+
+
+def can_take_out(on: Pair) -> bool:
+    """True where each word of a text can be taken out at once, one by one: where the model follows
+    that, predicts words, and takes about a second for it."""
+    plain, asked = on.plain, _each_word_out(on)
+    n = sum(len(each.tokens) for each in plain.streams)
+    work = n * (len(asked) + 1) * plain.model.n_parameters
+    has_readout = bool(loaded(plain).capabilities.logits)
+    return bool(asked) and can_follow(plain, HideWord) and has_readout and work <= offers.MAX_WORK
+
+
+def _each_word_out(on: Pair) -> dict[int, Edits]:
+    """The edits that take out each word that the prediction may read, but its own, by their first
+    tokens."""
+    plain, at = on.plain, on.at
+    of_source = at.stream.name == plain.streams[0].name
+    reads_all = plain.model.kind == "encoder" or not of_source
+    return {
+        place: words_analysis.hidden_word(plain, place)
+        for place in words_to_take_out(plain, at.token if of_source else None)
+        if reads_all or place < at.token
+    }
+
+
+@spec.predicts
+@spec.panel
+def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel:
+    """What is left of the model's prediction at a token when one word is taken out: no other token
+    reads it, in any layer and head. Of each word of the text.
+
+    masked: True where the token is masked. Raises ValueError for a run under edits that do
+    something else, a long text, and a model that cannot follow such an edit or predicts no
+    words.
+    """
+    words = sentences(CONCEPT, "words_out")
+    if edits_without(run.edits, HideWord):
+        raise ValueError(words("edited"))
+    on = pair(run, token, masked)
+    if (n := len(on.plain.streams[0].tokens)) > MAX_TOKENS:
+        raise ValueError(words("long", n=n, most=MAX_TOKENS))
+    asked, labels = _each_word_out(on), words_to_take_out(on.plain)
+    if not asked:
+        raise ValueError(words("none"))
+    changes = {}
+    for place, edits in asked.items():
+        change = on.prediction(edits)
+        if isinstance(change, str):
+            raise ValueError(change)
+        changes[place] = change
+    first = next(iter(changes.values()))
+    id, before = first.top_before, float(first.before[first.top_before])
+    word, *tops = run.loaded.labels([id, *(each.top_after for each in changes.values())])
+    left = {place: float(each.after[id]) for place, each in changes.items()}
+    rows = []
+    for (place, p), top in zip(left.items(), tops):
+        line = "" if asked[place] == run.edits else to_line(asked[place])
+        turned = changes[place].top_after != id
+        text = words("turned", p=_percent(p), word=top) if turned else _percent(p)
+        rows.append(BarRow(labels[place], (p,), (text,), not line, line, before))
+    turning = {place: top for place, top in zip(left, tops) if changes[place].top_after != id}
+    finding = words("no_word", word=word, before=tenths(before))
+    if turning:
+        most = min(turning, key=left.__getitem__)
+        out = sentences(CONCEPT, "shared")("word_out", word=labels[most])
+        without = sentences(CONCEPT, "effect")
+        finding = without("without", out=out, first=word, second=turning[most])
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(
+            Bars(
+                title=words("left", word=word),
+                select=("edits",),
+                columns=(words("p", word=word),),
+                rows=tuple(rows),
+                high=1.0,
+                header=words("header"),
+                note=words("note"),
+            ),
+        ),
+        table={
+            "word": [labels[place] for place in left],
+            "edits": [to_line(each) for each in asked.values()],
+            "probability": list(left.values()),
+            "top prediction": tops,
+        },
+        details=words.lines("details"),
+        caption=(on.place,),
+        file="words-out",
     )
 
 

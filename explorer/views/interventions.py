@@ -20,6 +20,7 @@ from explorer.analysis.terminology import (
     LayerSwitch,
     edits_without,
 )
+from explorer.analysis.words import hidden_word
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.layout.controls import bind, pick, pick_attention, pick_stream
@@ -45,6 +46,7 @@ from models.caching import loaded
 from models.edits import (
     NORMS,
     HeadEdit,
+    HideWord,
     MoveNorm,
     OtherNorm,
     PatchHead,
@@ -214,6 +216,7 @@ def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
     heads, has_norms = plain.model.n_head, norm_place(plain.streams[0]) is not None
     parts: dict[str, tuple[bool, tuple[type, ...], Callable[[Edited], Edits]]] = {
         "Attention head": (True, tuple(ABLATIONS.values()), _heads),
+        "Word": (bool(interventions.words_to_take_out(plain)), (HideWord,), _word),
         "Positions": (True, terminology.POSITIONS, _positions),
         "Scale of the scores": (scales_scores(plain), (WithoutScale,), _scale),
         "Residual connection": (lacks != "residual", (WithoutResidual,), _residual),
@@ -262,6 +265,16 @@ def _heads(on: Edited) -> Edits:
         or (edit.layer, edit.head) not in heads
     )
     return (*rest, *(ABLATIONS[how](*head, name) for head in heads))
+
+
+def _word(on: Edited) -> Edits:
+    """A word taken out, which no other token reads."""
+    places = interventions.words_to_take_out(on.plain)
+    place = st.selectbox(
+        "Word", list(places), key="word out", format_func=places.__getitem__, help=WORDS("word_out")
+    )
+    taken = hidden_word(on.plain, int(place))
+    return (*(edit for edit in on.edits if edit not in taken), *taken)
 
 
 def _positions(on: Edited) -> Edits:
@@ -575,6 +588,10 @@ def _show_effect(on: Edited) -> None:
     chosen = {"token": on.token, "attention": on.attention.name, "layer": at[0], "head": at[1]}
     if is_edited or on.experiments:
         tab.show(panel, on.run, url_state.values(panel, on.run, chosen))
+    of_words = url_state.values(interventions.words_out, on.run, {"token": on.token})
+    is_plain = not edits_without(on.edits, HideWord)
+    if is_plain and interventions.can_take_out(interventions.pair(on.run, **of_words)):
+        tab.show(interventions.words_out, on.run, of_words)
     title = literal(model_names.title(on.run.model))
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
         st.caption(WORDS("edits_of_own_code", model=title))
