@@ -17,7 +17,7 @@ import { isLeftwards, visual } from "./tokens.js";
  */
 /** What is set, `high` and `wide` in all; `aside`: how far it is from the middle of its room. @typedef {{ high: number, wide: number, aside?: number, draw: (x: number, y: number) => void }} Laid */
 
-const [LARGE, LARGER, LEAST, SMALL] = [2.15, 2.6, 1.5, 1]; // letters of type: one side, two, of several lines, on a slide
+const [LARGE, LARGER, LEAST, SMALL] = [2.15, 2.6, 1.5, 1]; // letters of type: of one side, of two, of one line at least, of several at least
 const BESIDE = 52; // letters of width from which the heads stand beside the sentence
 const BARRED = 19; // letters of width of a head with its bar
 const HEADS = 0.31; // of the width, for the heads beside a sentence
@@ -71,7 +71,14 @@ export function sentencevotes(pen, figure, { x, y, width, height }) {
 function between(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
   const votes = [0, 1].map((side) => figure.votes.filter((each) => each.side === side));
-  const titles = [0, 1].map((side) => sideOf(pen, figure, votes[side], side, width));
+  const rows = votes.map((of) => chips(pen, figure, of));
+  const wide = rows.map((_, side) => namesOf(pen, figure.sides[side]));
+  const left = Math.max(0.34 * width, Math.max(...wide) + 1.5 * letter);
+  const isBeside = rows.every((row) => left + row.wide <= width);
+  const titles = votes.map((of, side) => {
+    const heads = isBeside ? rows[side] : headsOf(pen, figure, of, width, false);
+    return sideOf(pen, figure.sides[side], heads, { width, left: isBeside ? left : 0 });
+  });
   const rest = titles[0].high + titles[1].high + 2 * letter;
   const options = { largest: LARGER, most: height - rest, oneLine: true };
   const level = sentence(pen, figure, votes, width, options);
@@ -94,28 +101,29 @@ function between(pen, figure, { x, y, width, height }) {
   return top - y;
 }
 
-/** The name of a side, what it is, and its heads, beside these where there is room. @param {Pen} pen @param {SentenceVotes} figure @param {VoteLine[]} votes @param {number} side @param {number} width @returns {Laid} */
-function sideOf(pen, figure, votes, side, width) {
+const NAME = { size: 1.3, bold: true };
+const AFTER = 0.7; // letters between the name of a side and what it is
+
+/** The width of the name of a side and what it is. @param {Pen} pen @param {string[]} side */
+const namesOf = (pen, [name, about]) =>
+  pen.width(name, NAME) + AFTER * pen.letter + pen.width(about);
+
+/** The name of a side, what it is, and its heads: beside these, from `left` on, or below where that is 0. @param {Pen} pen @param {string[]} side @param {Laid} heads @param {{ width: number, left: number }} place @returns {Laid} */
+function sideOf(pen, side, heads, { width, left }) {
   const { letter } = pen;
-  const [name, about] = figure.sides[side];
-  const style = { size: 1.3, bold: true };
-  const after = pen.width(name, style) + 0.7 * letter;
-  const wide = after + pen.width(about);
-  const row = chips(pen, figure, votes);
-  const left = Math.max(0.34 * width, wide + 1.5 * letter);
-  const isBeside = left + row.wide <= width;
-  const lines = isBeside || wide <= width ? [] : pen.lines(about, width);
+  const [name, about] = side;
+  const lines = left || namesOf(pen, side) <= width ? [] : pen.lines(about, width);
   const title = (1.9 + 1.3 * lines.length) * letter;
-  const heads = isBeside ? row : headsOf(pen, figure, votes, width, false);
-  const high = isBeside ? Math.max(title, row.high) : title + 0.4 * letter + heads.high;
+  const high = left ? Math.max(title, heads.high) : title + 0.4 * letter + heads.high;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
-    const middle = y + (isBeside ? high / 2 : 0.9 * letter);
-    pen.text(x, middle, name, { ...style, room: width });
-    if (!lines.length) pen.text(x + after, middle, about, { alpha: 0.75 });
+    const middle = y + (left ? high / 2 : 0.9 * letter);
+    pen.text(x, middle, name, { ...NAME, room: width });
+    const after = x + pen.width(name, NAME) + AFTER * letter;
+    if (!lines.length) pen.text(after, middle, about, { alpha: 0.75 });
     lines.forEach((line, at) =>
       pen.text(x, middle + (1.6 + 1.3 * at) * letter, line, { alpha: 0.75 }),
     );
-    if (isBeside) heads.draw(x + left, y + (high - heads.high) / 2);
+    if (left) heads.draw(x + left, y + (high - heads.high) / 2);
     else heads.draw(x, y + title + 0.4 * letter);
   };
   return { high, wide: width, draw };
@@ -252,8 +260,7 @@ function stacked(pen, figure, { word, noun, head }, [x, y, width, height]) {
  * @returns {Laid}
  */
 function sentence(pen, figure, votes, width, { largest, most, oneLine }) {
-  const least = pen.least ? SMALL : LEAST;
-  for (let size = largest; size > least - 0.01; size -= 0.05) {
+  for (let size = largest; size > LEAST - 0.01; size -= 0.05) {
     const words = measured(pen, figure, size);
     const lines = broken(words, width, SPACE * pen.type(size));
     if (lines.length > 1) continue;

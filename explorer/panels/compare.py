@@ -400,10 +400,10 @@ def votes(
         for vote, of_vote, name, each in zip(on, keys, names, (a, b))
     )
     rows = {each.a.row for each in found}
-    says = (f"{_outcome(on, label, names)}.", *map(_divided, on, names))
+    divided = " ".join(filter(None, map(_divided, on, names)))
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (*says, words("hint", many=_many(on))))),
+        finding=f"{_outcome(on, label, names)}. {divided or words('hint', many=_many(on))}",
         figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
         table=vote_lines.vote_columns(on, names),
         details=words.lines("details"),
