@@ -14,6 +14,7 @@ import transformers
 from app_harness import page_at
 from conftest import needs_smollm2, read_once
 from javascript import needs_node
+from prediction_oracle import opened
 from tolerances import SUMMED
 
 from explorer.analysis import findings
@@ -247,7 +248,7 @@ def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -
 @pytest.mark.slow
 @needs_smollm2
 def test_a_model_answers_a_chat_on_the_page_and_its_answer_joins_it() -> None:
-    app = page_at("generate", model=smollm2.NAME, text=CHATS[0], t="0")
+    app = opened("generate", model=smollm2.NAME, text=CHATS[0], t="0")
     assert any("chat of 1 message" in each.value for each in app.caption)
     for _ in range(3):
         app.button(key="write one").click().run()

@@ -20,6 +20,7 @@ PROMPT = (
 
 # The sentence of the first panel: a token is a button where it can be selected.
 ROW = ".panel >> nth=0 >> .figure >> nth=0"
+WRITING = "[data-panel='generation.next_token']"  # the panel of a text that is written
 MASKS = """box => [...box.querySelectorAll('g.target')].map(
   (each) => each.getAttribute('aria-label')).filter((label) => label.startsWith('hidden: '))
   .map((label) => label.slice(8))"""
@@ -30,7 +31,8 @@ GENERATED = """box => { const texts = [...box.querySelectorAll('text')].map((eac
 
 def visited(visitor: Visitor, tab: str = "word", **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    return visitor.visit(tab, ".panel[data-token]", **asked)
+    drawn = WRITING if tab == "generate" else ".panel[data-token]"
+    return visitor.visit(tab, drawn, **asked)
 
 
 def masked(visitor: Visitor) -> list[str]:
@@ -38,7 +40,7 @@ def masked(visitor: Visitor) -> list[str]:
 
 
 def written(visitor: Visitor) -> list[str]:
-    return visitor.page.locator(ROW).evaluate(GENERATED)
+    return visitor.page.locator(f"{WRITING} >> .figure >> nth=0").evaluate(GENERATED)
 
 
 def until(visitor: Visitor, read: Callable[[Visitor], list[str]], is_so: Callable) -> list[str]:
@@ -112,7 +114,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
 
 def test_a_bar_writes_its_token(visitor: Visitor) -> None:
     page = visited(visitor, "generate", text="My sister", model="decoder", temperature="0.4").page
-    bars = page.locator(".panel").first.locator(".figure").nth(1)
+    bars = page.locator(WRITING).locator(".figure").nth(1)
     expect(bars).to_contain_text("temperature 0.4")
     label = bars.get_by_role("button").nth(2).locator("text").first.text_content().strip()
     bars.get_by_role("button").first.focus()

@@ -110,7 +110,7 @@ PAGES = {
     "/architecture?tab=embeddings": ["Text 2:"],
     "/architecture?tab=feedforward&token=9": ["layer 1"],
     f"/predict?model=encoder&{EDIT}": ["edits: no positions"],
-    "/predict?tab=generate&model=decoder": ["Most likely next tokens"],
+    "/predict?tab=generate&model=decoder&seed=1": ["Most likely next tokens"],
     f"/predict?tab=lens&model=encoder&{EDIT}": ["edits: no positions"],
     "/predict?tab=translate&model=translator": ["model translator"],
     "/predict?tab=attribution&model=encoder": ["Largest contributions"],

@@ -222,8 +222,10 @@ def test_a_question_is_answered_after_one_press(model: str) -> None:
         "user: What is the capital of France?",
     )
     assert "ask question" not in [each.key for each in app.button]
-    assert [told(app, "title")] == ["The capital of France is Paris."]
-    assert asked_of(app)["temperature"] == "0" and asked_of(app)["said"].count(".") > 5
+    assert (
+        told(app, "title").replace(":primary[Paris]", "Paris") == "The capital of France is Paris."
+    )
+    assert not {"temperature", "said"} & {*asked_of(app)}, "it is the same for everybody"
 
 
 # What a model of its size can know, and a word of the answer.

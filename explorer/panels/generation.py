@@ -495,40 +495,52 @@ def _is_chat(run: Run) -> bool:
     return bool(chat.n_messages(run.recording()))
 
 
-@spec.predicts
-@spec.panel
-def answer_without_head(run: Run, continuation: Continued = "") -> Panel:
-    """What is left of the first token of the word in `reading_head` without that head, and the
-    token that leads then. ValueError as there, and where the head does not turn the token."""
-    told, words = told_of(run, continuation), sentences(CONCEPT, "answer_without_head")
-    edit = ZeroHead(told.read.layer, told.read.head)
+def decides(told: Told) -> bool:
+    """True where the head turns the word that is told of: its first token loses much without it,
+    and another one leads."""
+    return _without(told).turns
+
+
+def _without(told: Told) -> WithoutHead:
+    """What is left of the first token of the word that is told of without its head."""
+    model, edit = told.run.loaded, ZeroHead(told.read.layer, told.read.head)
 
     def measured() -> WithoutHead:
         both = (told.recording(edits) for edits in ((), (edit,)))
         plain, ablated = (
-            run.loaded.logits(each, each.streams[0].name, len(told.ids) - 1) for each in both
+            model.logits(each, each.streams[0].name, len(told.ids) - 1) for each in both
         )
         return without_head(plain, ablated, told.token)
 
-    made = run.memo(("answer without head", continuation), measured)
+    return told.run.memo(("answer without head", told.ids, told.token), measured)
+
+
+@spec.predicts
+@spec.panel
+def answer_without_head(run: Run, continuation: Continued = "") -> Panel:
+    """What is left of the first token of the word in `reading_head` without that head, and the
+    token that leads then. ValueError as there."""
+    told, words = told_of(run, continuation), sentences(CONCEPT, "answer_without_head")
+    made = _without(told)
     token, leads = run.loaded.labels([told.token, made.leads])
     p = {"before": whole_percent(made.before), "after": whole_percent(made.after)}
     most = whole_percent(made.most)
-    if not made.turns:
-        raise ValueError(words("stays", token=token, **told.slots))
-    rows = (
-        BarRow(token, (made.after,), (words("change", **p),), True, None, outline=made.before),
-        BarRow(leads, (made.most,), (most,), key=None),
-    )
+    rows = [BarRow(token, (made.after,), (words("change", **p),), True, None, outline=made.before)]
+    table: dict[str, list[Any]] = {
+        "token": [token],
+        "probability": [made.before],
+        "probability without the head": [made.after],
+    }
+    if made.leads != told.token:
+        rows.append(BarRow(leads, (made.most,), (most,), key=None))
+        for name, value in zip(table, (leads, None, made.most)):
+            table[name].append(value)
+    name = "stays" if made.leads == told.token else "finding"
     return Panel(
         title=words("title"),
-        finding=words("finding", **told.slots, token=token, **p, leads=leads, most=most),
-        figures=(Bars(columns=("",), rows=rows),),
-        table={
-            "token": [token, leads],
-            "probability without the head": [made.after, made.most],
-            "probability": [made.before, None],
-        },
+        finding=words(name, **told.slots, token=token, **p, leads=leads, most=most),
+        figures=(Bars(columns=("",), rows=tuple(rows)),),
+        table=table,
         caption=(words("caption", **told.slots),),
         file="answer-without-head",
         at={"layer": told.read.layer, "head": told.read.head},

@@ -308,12 +308,11 @@ def head_of_answer(run: Run, written: Mapping[str, str]) -> None:
     with left:
         output.show_panel(panel, tab.widget_key(generation.reading_head))
     with right:
-        try:
-            with st.spinner(WORDS("taking_out")):
-                without = generation.answer_without_head(run, **written)
-        except ValueError:
-            return
-        output.show_panel(without, tab.widget_key(generation.answer_without_head))
+        with st.spinner(WORDS("taking_out")):
+            turns = generation.decides(generation.told_of(run, **written))
+        if turns:
+            without = generation.answer_without_head(run, **written)
+            output.show_panel(without, tab.widget_key(generation.answer_without_head))
 
 
 def each_token(run: Run, draft: drafts.Draft, written: Mapping[str, str]) -> None:
