@@ -308,9 +308,9 @@ def checkpoints(
     checkpoints, and all heads at one of them.
 
     step: of the checkpoint; where None, and no head or pattern is chosen, the first one from which
-    on the model's answer leads for good, else the last one. attention: its name, the one in which training
-    is seen best where "". layer, head and pattern: the head that formed most clearly, and its
-    pattern, where left out. Raises ValueError for what is not there, and for a model without
+    on the model's answer leads for good, else the last one. attention: its name, the one in which
+    training is seen best where "". layer, head and pattern: the head that formed most clearly, and
+    its pattern, where left out. Raises ValueError for what is not there, and for a model without
     checkpoints.
     """
     words = sentences(CONCEPT, "checkpoints")
