@@ -206,8 +206,8 @@ def _why_this_head(selection: Selection, key: int) -> str:
         return ""
     tested = coreference.measured_heads(recording, of)[vote.at]
     name = "says_the_noun" if vote.is_named else "tested_best"
-    slots = {"layer": selection.layer, "head": selection.head, "n": tested.n}
-    return " " + sentences(CONCEPT, "weight")(name, found=tested.n_matches, **slots)
+    slots = {"key": selection.axes.keys[key], "found": tested.n_matches, "n": tested.n}
+    return " " + sentences(CONCEPT, "weight")(name, **slots)
 
 
 def _cell(selection: Selection, source: int | None) -> Cell:
