@@ -132,7 +132,7 @@ def test_a_number_has_one_text_in_headline_steps_bars_and_formulas(model: str, t
         (dot,), (part, _, weight) = facts["Dot product"], facts["Softmax"]
         dot_again, _, score = facts["Score"]
         weight = weight.removeprefix("= ")
-        assert panel.finding.endswith(f"with weight {weight}.")
+        assert f" {weight} of its attention in layer " in panel.finding
         assert f"receives {weight}." in frames["Softmax"][0].note
         assert f"the weight {weight}." in frames["Value"][0].note
         assert (dot_again, facts["Value"][0]) == (dot, weight)
@@ -182,7 +182,7 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
 def test_a_forbidden_cell_has_the_weight_0_and_says_why() -> None:
     panel = anatomy.weight(Run("decoder", TEXT), 1, 2, 3, 6)
     frames = frames_of(panel)
-    assert "with weight 0." in panel.finding and "Mask" in frames
+    assert " gives " in panel.finding and " 0." in panel.finding and "Mask" in frames
     assert facts_of(panel, "Mask") == [float("-inf")] and "later token 6" in frames["Mask"][0].note
     assert facts_of(panel, "Softmax")[2] == 0
     matrix = anatomy.weight(Run("decoder", TEXT), 1, 2, 3, 6, step="Mask").figures[0]

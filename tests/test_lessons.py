@@ -160,9 +160,7 @@ def test_a_worksheet_shows_what_the_step_shows() -> None:
     assert "[MASK]" in by_panel["logit_lens.lens"].finding
     smollm2 = lessons.on(Run("decoder", NEPAL), "lecture").items
     (weight,) = [each for each in smollm2 if each.panel == "anatomy.weight"]
-    assert (
-        f"“fluent” attends to “N” with weight {weight.number}" in worksheet.pictured(weight).finding
-    )
+    assert f"“fluent” gives “N” {weight.number}" in worksheet.pictured(weight).finding
 
 
 def test_all_experiments_of_a_lesson_stand_side_by_side_with_their_numbers() -> None:

@@ -13,6 +13,7 @@ from explorer.analysis import coreference, opening
 from explorer.components import codec
 from explorer.panels import address, link_words, spec
 from explorer.panels.choice import EVERY, SELECTION, choices_of, parameters
+from models import registry
 from models.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,6 +90,51 @@ def test_the_head_that_opens_is_the_best_tested_one_that_says_the_noun() -> None
     assert divided.streams[0].tokens[vote.query] == "it"
 
 
+WAITER = "The waiter brought the soup but it was cold."
+# What each tab opens on: the panel, and why its word is another one than the pronoun.
+OF_WORD = {
+    "architecture.flow": "",
+    "residual.updates": "",
+    "feed_forward.units": "",
+    "positions.answer": "about the end of the text",
+    "positions.sentence": "",
+    "logit_lens.lens": "about the end of the text",
+    "attribution.logit": "about the end of the text",
+    "anatomy.weight": "",
+    "score_parts.sources": "",
+    "embeddings.contexts": "alone",  # the noun, and why
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [WAITER, "The nurse told the boy that she had lost the keys."])
+@pytest.mark.parametrize("model", ["encoder", "minilm", "smollm2"])
+def test_one_word_travels_through_the_tabs_or_a_tab_says_why_not(model: str, text: str) -> None:
+    if model not in registry.names():
+        pytest.skip(f"{model} is not here")
+    run = Run(model, text)
+    recording, (of,) = run.recording(), run.recording().attention
+    vote, tokens = opening.voted(recording, of.name), recording.streams[0].tokens
+    assert vote is not None and tokens[vote.query] in ("it", "she")
+    shown = set()
+    for name, why in OF_WORD.items():
+        try:
+            panel = spec.PANELS[name](run)
+        except ValueError:  # the model predicts no word, or hides its weights
+            continue
+        token = panel.at.get("token")
+        is_same = token == vote.query
+        assert is_same or (why and why in panel.finding), (name, token, panel.finding)
+        head = panel.at.get("layer"), panel.at.get("head")
+        if name in ("anatomy.weight", "score_parts.sources"):
+            assert head == vote.at and panel.at["source"] == vote.key, name
+        shown.add(name)
+    assert len(shown) >= (5 if model == "minilm" else 8)
+    if vote.is_named:
+        title = spec.PANELS["embeddings.contexts"](run).title
+        assert title.startswith(f"“{tokens[vote.key]}”")
+
+
 # The views of tabs that show other panels, by the choice that names them.
 VIEWS = {
     "concepts": (
@@ -97,7 +143,7 @@ VIEWS = {
         *("Heads", "Gradient", "Distance", "Stages", "Norm", "Offset", "Loops", "Moves", "Paper"),
         *("Modern", "Textbook"),
     ),
-    "positions": ("ask", "Order", "Sentence", "Waves", "Distance", "Shift", "Adding"),
+    "positions": ("ask", "Answer", "Order", "Sentence", "Waves", "Distance", "Shift", "Adding"),
     "residual": ("flow", "Writes", "Token", "LayerNorm", "Heads", "Gradient"),
     "aggregated": ("sum_what", "Mean", "Rollout", "Writes"),
     "compare": ("other_view", "Heads", "Difference", "Answers", "Nearest", "Tokens"),

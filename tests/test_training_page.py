@@ -17,6 +17,7 @@ from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
 from models import model_names, registry, shipped_models
+from models.edits import HideToken
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -109,7 +110,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     assert line.name == f"induction L{best[1]} H{best[2]}" and line.main
     assert line.y[-1] == pytest.approx(best[0], abs=SUMMED) and uniform.y[-1] < line.y[-1]
     name = f"L{best[1]} H{best[2]}"
-    assert panel.finding.startswith(f"{name} became an induction head between steps ")
+    assert f"{name} became an induction head between steps " in panel.finding
     assert scores.x_range == loss.x_range == (0, 2000)
     assert grid.selected == best[1:]
 
@@ -126,6 +127,31 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [("encoder", "The waiter brought the soup but it was cold."), ("induction", TWICE)],
+)
+def test_a_training_opens_where_the_answer_begins_to_lead_for_good(model: str, text: str) -> None:
+    """By the models of the checkpoints themselves."""
+    panel, run = training.checkpoints(Run(model, text)), Run(model, text)
+    stream = run.recording().streams[0]
+    is_hidden = model == "encoder"
+    token = stream.tokens.index("it") if is_hidden else len(stream.tokens) - 1
+    edits = (HideToken(token),) if is_hidden else ()
+    steps = [int(frame.key) for frame in panel.figures[1].frames]
+    ids = []
+    for step in steps:
+        of = read_once(model if step == steps[-1] else f"{model}@{step}")
+        there = of.record(text, edits)
+        ids.append(int(of.logits(there, stream.name, token).argmax()))
+    at = panel.figures[1].current
+    assert set(ids[at:]) == {ids[-1]} and (at == 0 or ids[at - 1] != ids[-1])
+    (answer,) = read_once(model).labels([ids[-1]])
+    assert f"the model’s answer “{answer}” leads from step {steps[at]:,} on" in panel.finding
+    assert training.checkpoints(run, layer=0, head=1).figures[1].current == len(steps) - 1
+
+
+@pytest.mark.slow
 def test_no_head_of_layer_0_is_an_induction_head() -> None:
     panel = training.checkpoints(Run("induction", TWICE), layer=0, head=1, pattern="induction")
     assert panel.finding.startswith("L0 H1 is in layer 0") and "cannot be" in panel.finding
@@ -138,7 +164,7 @@ def test_no_head_of_layer_0_is_an_induction_head() -> None:
 
 def test_a_text_without_a_pattern_says_so_unless_a_head_was_asked_for() -> None:
     text = "Hello"
-    assert training.checkpoints(Run("twin-post", text)).finding.startswith("On this text no head")
+    assert "On this text no head" in training.checkpoints(Run("twin-post", text)).finding
     asked = training.checkpoints(Run("twin-post", text), pattern="self").finding
     assert "is not a head that attends to its own token" in asked
 

@@ -7,8 +7,9 @@ import pytest
 from tolerances import STORED, SUMMED
 from translation_harness import SENTENCE, translated
 
-from explorer.analysis import translation
+from explorer.analysis import opening, translation
 from models.caching import loaded
+from models.run import Run
 
 FRENCH = "L'animal n'a pas traversé la rue."
 
@@ -48,3 +49,25 @@ def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_togeth
     assert sum(table["log p"]) == pytest.approx(told.logprob.sum())
     first = app_words.count(0)
     assert table["p"][0] == pytest.approx(np.prod(np.exp(told.logprob[:first])))
+
+
+def test_the_word_that_opens_is_the_one_out_of_order_furthest_from_the_diagonal() -> None:
+    source = Run("translator", "The red car is new.").recording().streams[0]
+    places = np.flatnonzero(~source.special)[:4]
+    written = ("La", "voiture", "rouge", "est")
+
+    def reading(*keys: int, weight: float = 0.9) -> np.ndarray:
+        weights = np.full((len(keys), len(source.tokens)), (1 - weight) / len(source.tokens))
+        weights[np.arange(len(keys)), places[list(keys)]] = weight
+        return weights
+
+    assert opening.longest_jump(reading(0, 1, 2, 3), written, source) is None
+    assert opening.longest_jump(reading(0, 0, 3, 3), written, source) is None  # a gap, in order
+    assert opening.longest_jump(reading(3, 1, 2, 0), written, source) in (0, 3)
+    assert opening.longest_jump(reading(0, 2, 1, 3), written, source) in (1, 2)
+    assert opening.longest_jump(reading(0, 2, 1, 3, weight=0.1), written, source) is None
+    no_words = ("La", ",", ".", "est")
+    assert opening.longest_jump(reading(0, 2, 1, 3), no_words, source) is None
+    assert opening.lasting_lead([False, True, False, True, True]) == 3
+    assert opening.lasting_lead([True, True]) == 0
+    assert opening.lasting_lead([True, False]) is None

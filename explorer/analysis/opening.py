@@ -379,6 +379,37 @@ def first_site(rank: np.ndarray) -> int:
     return max(0, min(start, len(rank) - FEWEST_SITES))
 
 
+# ---- a step --------------------------------------------------------------------------------------
+
+PLAIN_WEIGHT = 0.25  # of a step on the word that it reads, from which on it plainly does
+
+
+def lasting_lead(leads: Sequence[bool]) -> int | None:
+    """The first of some steps from which on an answer leads for good; None where it does not in the
+    end."""
+    behind = [at for at, each in enumerate(leads) if not each]
+    first = behind[-1] + 1 if behind else 0
+    return first if first < len(leads) else None
+
+
+def longest_jump(weights: np.ndarray, written: Sequence[str], source: Stream) -> int | None:
+    """Of the steps of a translation whose words plainly read words of the source in another order
+    than they are written, the one that reads furthest from the diagonal; None where all are in
+    order. weights: (step, source) of the steps `written`."""
+    n, places = len(written), np.flatnonzero(~source.special)
+    if min(n, len(places)) < 2:
+        return None
+    read = weights[:n].argmax(axis=1)
+    is_plain = weights[np.arange(n), read] >= PLAIN_WEIGHT
+    is_plain &= [is_word(each) for each in written]
+    is_plain &= np.array([is_word(each) for each in source.tokens])[read] & ~source.special[read]
+    steps = np.arange(n)
+    crossed = np.sign(read[:, None] - read) * np.sign(steps[:, None] - steps) < 0
+    is_out = is_plain & (crossed & is_plain).any(axis=1)
+    distance = np.abs(read - np.linspace(places[0], places[-1], n))
+    return int(np.where(is_out, distance, -1).argmax()) if is_out.any() else None
+
+
 # ---- an update -----------------------------------------------------------------------------------
 
 TURNS = 0.05  # of a probability, that a part changes before it is told

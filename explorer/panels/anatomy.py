@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import anatomy, consistency, weight_texts
+from explorer.analysis import anatomy, consistency, coreference, opening, weight_texts
 from explorer.analysis.csv import stacked
 from explorer.analysis.figures import (
     BarRow,
@@ -191,7 +191,7 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
     return Panel(
         title=words("title"),
-        finding=words("finding", **cell.slots),
+        finding=words("finding", **cell.slots) + _why_this_head(selection, cell.key),
         figures=(
             matrices.get(cell.steps[steps.current]) or head_matrix(selection, cell.key),
             steps,
@@ -202,6 +202,19 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
         file=f"L{layer}H{head}-q{token}k{cell.key}",
         formulas=tuple(dict.fromkeys(id for ids, _ in cell.formulas.values() for id in ids)),
     )
+
+
+def _why_this_head(selection: Selection, key: int) -> str:
+    """Why a head is the one that every tab opens on, of the weight that the vote of the tested
+    heads opens; else ""."""
+    recording, of = selection.recording, selection.attention
+    vote = opening.voted(recording, of.name)
+    if vote is None or (*vote.at, vote.query, vote.key) != (*selection.at, key):
+        return ""
+    tested = coreference.measured_heads(recording, of)[vote.at]
+    name = "says_the_noun" if vote.is_named else "tested_best"
+    slots = {"key": selection.axes.keys[key], "found": tested.n_matches, "n": tested.n}
+    return " " + sentences(CONCEPT, "weight")(name, **slots)
 
 
 def _cell(selection: Selection, source: int | None) -> Cell:

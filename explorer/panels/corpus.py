@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import corpus
+from explorer.analysis import coreference, corpus
 from explorer.analysis.figures import BarRow, Bars, Matrix
 from explorer.analysis.formatting import (
     hundredths,
@@ -194,7 +194,8 @@ def patterns(
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
     return Panel(
         title=words("title"),
-        finding=words(
+        finding=_tested(run, read)
+        + words(
             finding if np.isfinite(mean) else "never",
             **read.slots,
             mean=_with_spread(spread, read.at),
@@ -206,6 +207,18 @@ def patterns(
         caption=read.caption(definition),
         file="-".join(["patterns", *read.attention.split()]),
     )
+
+
+def _tested(run: Run, read: CorpusReading) -> str:
+    """In how many test sentences the head finds the noun of a pronoun; "" for a head that is none
+    of those that find nouns."""
+    recording = run.recording()
+    (of,) = (each for each in recording.attention if each.name == read.attention)
+    tested = coreference.measured_heads(recording, of).get(read.at)
+    if tested is None:
+        return ""
+    slots = {"found": tested.n_matches, "n": tested.n}
+    return sentences(CONCEPT, "patterns")("tested", **read.slots | slots) + " "
 
 
 def _definition(read: CorpusReading) -> str:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import coreference, head_naming, training
+from explorer.analysis import coreference, head_naming, logit_lens, opening, training
+from explorer.analysis.attention import argmax_id
 from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
 from explorer.analysis.formatting import fixed, hundredths, percent
@@ -19,12 +20,15 @@ from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, l
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
+from explorer.panels.masks import can_hide
 from explorer.panels.selection import HeadIfAny, LayerIfAny
 from explorer.panels.spec import Panel
 from explorer.text import model_descriptions
 from explorer.text.attention import LABELS
 from explorer.text.templates import sentences
 from models import model_card, model_names
+from models.caching import loaded
+from models.edits import HideToken
 from models.model_card import Checkpoint
 from models.recording import Attention, Recording, from_end
 from models.run import Run
@@ -82,6 +86,50 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
 
     key = ("stages", run.text, run.edits, run.target, attention)
     return run.loaded.memo(key, at_each_checkpoint)
+
+
+@dataclass(frozen=True)
+class AnswerLeads:
+    """The answer of a trained model at a word, which is hidden from one that fills in words; and at
+    which checkpoints it leads. is_hidden: the word is."""
+
+    word: str
+    answer: str
+    is_hidden: bool
+    by_step: tuple[bool, ...]
+
+
+def answer_leads(run: Run) -> AnswerLeads | None:
+    """Where the answer leads, kept for the model; None for a model that predicts no word, and that
+    tells classes."""
+
+    def at_each_checkpoint() -> AnswerLeads | None:
+        plain, points = run.recording(), model_card.checkpoints(run.model)
+        if run.loaded.capabilities.no_readout or run.loaded.capabilities.classes or not points:
+            return None
+        token = opening.answered(plain)
+        is_hidden = can_hide(plain) and not plain.streams[0].special[token]
+        hidden = (HideToken(token),) if is_hidden else ()
+        stream, ids = logit_lens.read_stream(plain).name, list[int]()
+        for each in points:
+            there = at_checkpoint(run, each).under((*run.edits, *hidden)).recording()
+            ids.append(argmax_id(loaded(there).logits(there, stream, token)))
+        (answer,) = run.loaded.labels([ids[-1]])
+        word = logit_lens.read_stream(plain).tokens[token]
+        return AnswerLeads(word, answer, is_hidden, tuple(each == ids[-1] for each in ids))
+
+    key = ("answer leads", run.text, run.edits, run.target)
+    return run.loaded.memo(key, at_each_checkpoint)
+
+
+def _led(leads: AnswerLeads | None, first: int | None, steps: Sequence[int]) -> str:
+    """Sentence on the step from which on the answer leads; "" without an answer."""
+    if leads is None or first is None:
+        return ""
+    words = sentences(CONCEPT, "checkpoints")
+    about = words("of_hidden" if leads.is_hidden else "of_next", word=leads.word)
+    name = "led_always" if first == 0 else "led"
+    return words(name, about=about, answer=leads.answer, step=f"{steps[first]:,}") + " "
 
 
 def _finds_nouns(run: Run, at: Checkpoint, attention: str) -> bool:
@@ -244,6 +292,7 @@ Pattern = Annotated[
 ]
 
 
+@spec.predicts
 @spec.panel
 def checkpoints(
     run: Run,
@@ -258,9 +307,10 @@ def checkpoints(
     """Formation of a head's pattern on this text: pattern scores and loss over a model's
     checkpoints, and all heads at one of them.
 
-    step: of the checkpoint, the last one where None. attention: its name, the one in which training
-    is seen best where "". layer, head and pattern: the head that formed most clearly, and its
-    pattern, where left out. Raises ValueError for what is not there, and for a model without
+    step: of the checkpoint; where None, and no head or pattern is chosen, the first one from which
+    on the model's answer leads for good, else the last one. attention: its name, the one in which
+    training is seen best where "". layer, head and pattern: the head that formed most clearly, and
+    its pattern, where left out. Raises ValueError for what is not there, and for a model without
     checkpoints.
     """
     words = sentences(CONCEPT, "checkpoints")
@@ -273,7 +323,11 @@ def checkpoints(
     steps = [each.stage.step for each in measures]
     if step is not None and step not in steps:
         raise ValueError(shared("no_step", step=step, steps=", ".join(map(str, steps))))
-    at = len(steps) - 1 if step is None else steps.index(step)
+    is_chosen = bool(pattern) or layer is not None
+    leads = None if is_chosen else answer_leads(run)
+    first = None if leads is None else opening.lasting_lead(leads.by_step)
+    at = len(steps) - 1 if first is None else first
+    at = at if step is None else steps.index(step)
     stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = _chosen(stages, courses, layer, head, pattern)
@@ -282,10 +336,11 @@ def checkpoints(
     loss = model_card.loss_curve(run.model)
     return Panel(
         title=words("title"),
-        finding=_finding(
+        finding=_led(leads, first, steps)
+        + _finding(
             courses,
             chosen,
-            is_chosen=bool(pattern) or layer is not None,
+            is_chosen=is_chosen,
             taught=taught,
             other=other,
         ),

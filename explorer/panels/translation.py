@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import translation
+from explorer.analysis import opening, translation
 from explorer.analysis.consistency import scale_text
 from explorer.analysis.figures import (
     BarRow,
@@ -114,10 +114,11 @@ def alignment(
 ) -> Panel:
     """A translation token by token: each token's probability and its cross-attention to the source.
 
-    step: counted from 1; where None the one with the largest weight, of what a reader typed the
-    last. view: "1.2" for a head, "1" for the mean of a layer, "" for that of all. ended: False
-    where the search was stopped before the end. Raises ValueError for what is not there and for a
-    model that does not translate.
+    step: counted from 1; where None the one that plainly reads furthest from the order of the
+    source, in order the one with the largest weight, and of what a reader typed the last. view:
+    "1.2" for a head, "1" for the mean of a layer, "" for that of all. ended: False where the search
+    was stopped before the end. Raises ValueError for what is not there and for a model that does
+    not translate.
     """
     on = _output(run, ended)
     words = sentences(CONCEPT, "alignment")
@@ -129,6 +130,12 @@ def alignment(
     expect_place("step", step, n, first=1)
     pattern = pattern[:, :, :n]
     weights = translation.attention_view(pattern, view)
+    order = ""
+    if step is None and not on.is_typed:
+        source = on.recording.stream("encoder")
+        jump = opening.longest_jump(weights, on.tokens[: n - (on.end is not None)], source)
+        step = None if jump is None else jump + 1
+        order = words("in_order") if jump is None else words("jumps", token=on.tokens[jump])
     if step is None and on.is_typed:
         step = max(1, n - (on.end is not None))
     elif step is None:
@@ -142,7 +149,7 @@ def alignment(
     clearest = {"token": on.tokens[row], "layer": layer, "head": head}
     return Panel(
         title=words("title"),
-        finding=frames[step - 1].sentence,
+        finding=order + frames[step - 1].sentence,
         figures=(
             Steps(
                 frames=frames,
