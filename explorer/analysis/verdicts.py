@@ -44,7 +44,8 @@ class Claim:
     measure's slots; also: what stands in its {also}, by the measure's variant; parts: templates of
     a small table; remark: where the note is loose or wrong; because: why a claim that is not
     measured here follows, and when it can fail; needs: TEXT, or MODEL where the text plays no part;
-    slow: it takes passes of its own.
+    slow: it takes passes of its own; concept: the view of the tab Concepts that it is about, where
+    another tab shows it.
 
     Raises ValueError for a kind that does not exist, a claim measured here without a distance
     beyond chance, another without a reason."""
@@ -70,6 +71,7 @@ class Claim:
     because: str = ""
     needs: str = TEXT
     slow: bool = False
+    concept: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.bound not in (AT_MOST, AT_LEAST):

@@ -33,6 +33,7 @@ _classroom = _component("classroom", "classroom", '<div class="classroom"></div>
 _questions = _component("questions", "quiz", '<div class="questions"></div>')
 _lesson_bar = _component("lesson_bar", "lesson_bar", '<div class="lesson_bar"></div>')
 _order = _component("order", "lesson_order", '<div class="order"></div>')
+_cards = _component("cards", "cards", '<div class="cards"></div>')
 _file = _component("load", "file_upload", '<div class="load"></div>')
 
 
@@ -178,3 +179,44 @@ def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) ->
     text, the first `most` characters of it, and whether it was cut there."""
     data = codec.encode({"token": label, "label": label, "most": most}, {})
     _file(data=data, key=key, on_file_change=on_file)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card names, says and leads to: the path and query of an address, "" for one whose id a
+    press tells. foot: a line below. law: what was measured of its law here, verdict: "holds" or
+    "fails". is_there: False for one that leads nowhere. picture: as `card_pictures.js` takes it."""
+
+    id: str
+    title: str
+    picture: Mapping[str, Any]
+    says: str = ""
+    foot: str = ""
+    law: str = ""
+    verdict: str = ""
+    to: str = ""
+    is_there: bool = True
+
+
+@dataclass(frozen=True)
+class CardGroup:
+    """Cards below a heading, as they `look`: "tall" with the picture above, or "flat" with it
+    beside. links: labels and addresses beside the heading, "" for one that tells "" as its id.
+    shown: how many stand there; the others are below the press `more`."""
+
+    name: str
+    cards: Sequence[Card]
+    look: str
+    links: Sequence[tuple[str, str]] = ()
+    shown: int = 99
+    more: str = ""
+
+
+def cards(groups: Sequence[CardGroup], key: str, on_pick: Callable[[], None]) -> None:
+    """Cards in groups. When `on_pick` is called, `st.session_state[key]["pick"]` is the id of the
+    card that was pressed."""
+    sent = [asdict(each) for each in groups]
+    for each in sent:
+        each["links"] = [{"label": label, "to": to} for label, to in each["links"]]
+    token = f"{zlib.crc32(repr(sent).encode('utf-8', 'replace')):x}"
+    _cards(data=codec.encode({"token": token, "groups": sent}, {}), key=key, on_pick_change=on_pick)

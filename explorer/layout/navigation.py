@@ -151,6 +151,16 @@ def link(tab: str, label: str, choices: Mapping[str, object], key: str = "") -> 
         go(tab)
 
 
+def address_of(tab: str, choices: Mapping[str, str]) -> str:
+    """The address, path and query, of a tab under what is on screen and these choices; "" where the
+    text is too long for one."""
+    if not url_state.fits_address(visit.text):
+        return ""
+    at = {**url_state.link_parameters(), "text": visit.text, "model": visit.model, **choices}
+    own = {name: word for name, word in at.items() if word and name != "tab"}
+    return places.address(tab, own)
+
+
 def _take_choices(words: Mapping[str, str]) -> None:
     for name, word in words.items():
         st.session_state[name] = word

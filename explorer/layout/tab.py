@@ -170,8 +170,21 @@ def _screen(tab: Tab, hand: Hand, run: Run, bar: DeltaGenerator) -> Screen | Non
 
 
 def _pick_view(shown: Screen, views: Views, bar: DeltaGenerator) -> None:
-    """The buttons of the views, and of those of the group of the one on show."""
+    """The buttons of the views, and of those of the group of the one on show; of views with an
+    index the way back to it."""
     name, labels, choice = shown.view, shown.row.labels, views.choice
+    if views.index:
+        if name == views.index:
+            return
+        bar.button(
+            labels[views.index],
+            key=f"{choice} index",
+            type="tertiary",
+            icon=":material/arrow_back:",
+            on_click=st.session_state.__setitem__,
+            args=(choice, views.index),
+        )
+        labels = {each: label for each, label in labels.items() if each != views.index}
     group_of = {each: group for group, names in views.groups.items() for each in names}
     names = views.groups.get(group_of.get(name, ""), ())
     buttons = {
@@ -205,6 +218,8 @@ def _choices(shown: Screen, hand: Hand, bar: DeltaGenerator) -> bool:
         st.warning(literal(note))
     if shown.tab.views is not None:
         _pick_view(shown, shown.tab.views, bar)
+    if not shown.on_show:  # the index of the others
+        return hand.instead is None or not hand.instead(shown)
     every = [each for each in arguments_of_all(shown.on_show) if each.argument not in shown.known]
     at_token = next((i for i, each in enumerate(every) if each.argument == "token"), 0)
     before, after = (

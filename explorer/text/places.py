@@ -55,12 +55,14 @@ class Views:
     panels. groups: by their labels the words of several that stand behind one button, in a row of
     their own while one of them is shown. earlier: the view that a link means which names none,
     where another stood first when links were shared; today's links name one, and a bare address
-    opens on the first of today."""
+    opens on the first of today. index: the view without panels that leads to the others, "" where
+    buttons do."""
 
     choice: str
     panels: Mapping[str, tuple[str, tuple[str, ...]]]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     earlier: str = ""
+    index: str = ""
 
 
 @dataclass(frozen=True)
@@ -450,6 +452,7 @@ LEARN = (
         views=Views(
             "look_at",
             {
+                "All": ("All concepts", ()),
                 "Hard": ("Soft lookup", ("soft_lookup.temperature", "soft_lookup.heads")),
                 "Before": ("Before attention: a recurrent network", ("recurrence.bottleneck",)),
                 "Shapes": ("Shapes of the matrices", ("multi_head.shapes",)),
@@ -474,6 +477,8 @@ LEARN = (
                 ),
                 "Textbook": ("A textbook figure", ("textbook.own_weight",)),
             },
+            earlier="Hard",
+            index="All",
         ),
         reads=("target",),
         as_trained=True,

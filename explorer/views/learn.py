@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import streamlit as st
 
 from explorer.analysis import verdicts
 from explorer.analysis.verdicts import Claim, Verdict
+from explorer.components import mounts
+from explorer.components.mounts import Card, CardGroup
 from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind
+from explorer.layout.tab import Hand, view
 from explorer.panels import claims
 from explorer.panels.choice import Choice
+from explorer.screens.screen import Screen
 from explorer.state import event_log, jobs, url_state
+from explorer.state.visit import visit
 from explorer.text import claims as claims_text
 from explorer.text import glossary, places
 from explorer.text.markdown_escape import literal
@@ -21,8 +26,76 @@ from explorer.text.templates import sentences
 from models.run import Run
 
 WORDS = sentences("claims", "tab")
+CARDS = sentences("lesson", "concepts")
 
 # ---- concepts ------------------------------------------------------------------------
+
+
+def _all_concepts(shown: Screen) -> bool:
+    """In place of one concept the cards of all; True where these are on show."""
+    views = shown.tab.views
+    if views is None or shown.view != views.index:
+        return False
+    tests = _test_concepts(shown.run)
+    done = tests.finished
+    draw = event_log.fragment(_draw_cards, run_every=None if done else PAUSE)
+    draw(shown.run, {each: shown.row.labels[each] for each in views.panels if each != views.index})
+    return True
+
+
+def _test_concepts(run: Run) -> jobs.Job:
+    """The tests of the claims that concepts are about, but of those that take passes of their own,
+    behind the page; `latest` as of `begin_tests`."""
+    quick = [each for all in claims_text.of_concepts().values() for each in all if not each.slow]
+
+    def one_by_one() -> Iterator[dict[str, Verdict]]:
+        results: dict[str, Verdict] = {}
+        for claim in quick:
+            results = {**results, claim.id: claims.evaluate(run, claim)}
+            yield results
+
+    tests = jobs.recording_job(run.recording(), "concepts", one_by_one)
+    tests.resume()
+    return tests
+
+
+def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
+    """The cards of all concepts, with what is known by now of their laws on this text. They are
+    drawn again until every quick test is done."""
+    tests = _test_concepts(run)
+    results: dict[str, Verdict] = {**(_tests(run).latest or {}), **(tests.latest or {})}
+    of_concept = claims_text.of_concepts()
+    cards = [
+        _concept_card(
+            name,
+            label,
+            [results[each.id] for each in of_concept.get(name, ()) if each.id in results],
+        )
+        for name, label in labels.items()
+    ]
+    links = [(CARDS("laws"), navigation.address_of("claims", {}))]
+    mounts.cards([CardGroup(CARDS("title"), cards, "flat", links)], "concept cards", _open_concept)
+    url_state.write()
+
+
+def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> Card:
+    """A concept with its picture, and whether its law holds here."""
+    verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(claims_text.together(results))
+    to = navigation.address_of("concepts", {"look_at": name})
+    picture = {"kind": "sign", "name": name}
+    law = CARDS(verdict) if verdict else ""
+    return Card(name, label, picture, law=law, verdict=verdict or "", to=to)
+
+
+def _open_concept() -> None:
+    """Open the concept whose card was pressed, or the claims, where no address leads to it."""
+    if word := st.session_state["concept cards"]["pick"]:
+        st.session_state.look_at = word
+    else:
+        visit.wanted_page = "claims"
+
+
+view("concepts", Hand(instead=_all_concepts))
 
 
 # ---- claims --------------------------------------------------------------------------
@@ -42,6 +115,13 @@ LIST_HEIGHT = 620  # pixels, as high as a panel beside it
 def begin_tests(run: Run) -> jobs.Job:
     """The tests of all claims, at work or done: `latest` has the verdicts so far by claim, None
     before the first."""
+    tests = _tests(run)
+    tests.resume()
+    return tests
+
+
+def _tests(run: Run) -> jobs.Job:
+    """The tests of all claims, as far as they are."""
 
     def one_by_one() -> Iterator[dict[str, Verdict]]:
         results: dict[str, Verdict] = {}
@@ -49,9 +129,7 @@ def begin_tests(run: Run) -> jobs.Job:
             results = {**results, claim.id: claims.evaluate(run, claim)}
             yield results
 
-    tests = jobs.recording_job(run.recording(), "claims", one_by_one)
-    tests.resume()
-    return tests
+    return jobs.recording_job(run.recording(), "claims", one_by_one)
 
 
 MENU = 240  # pixels

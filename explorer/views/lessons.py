@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import streamlit as st
 
 from explorer.components import mounts
+from explorer.components.mounts import Card, CardGroup
 from explorer.layout import current_recording, lesson_bar, navigation
 from explorer.layout.tab import by_hand
 from explorer.panels import lessons, worksheet
+from explorer.panels.choice import FALSE, TRUE, Choice
 from explorer.state import models, url_state
 from explorer.state.settings import settings
 from explorer.state.visit import visit
@@ -31,46 +33,83 @@ JSON = "application/json"
 
 @by_hand("lessons")
 @current_recording.tab(current_recording.only_text)
-def lessons_tab(run: Run) -> None:
-    """The tab Lessons."""
-    st.title(WORDS("title"), anchor=False)
-    recording = run.recording()
-    for name in lessons.names(recording.model.kind):
-        _offer(run, name)
-    st.header(WORDS("own"), anchor=False)
-    st.caption(WORDS("how"))
-    _own_lesson()
+def lessons_tab(
+    run: Run,
+    my_lesson: Annotated[bool, Choice(help="the reader’s own lesson is open")] = False,
+) -> None:
+    """The tab Lessons. my_lesson: the reader's own is open, as it is where it has steps."""
+    names = lessons.names(run.recording().model.kind)
+    is_open = my_lesson or bool(lesson_bar.own().items or visit.lesson_problem)
+    minutes = [lessons.written()[name]["minutes"] for name in names]
+    to = navigation.address_of("lessons", {"my_lesson": "" if my_lesson else TRUE})
+    links = [(WORDS("close" if my_lesson else "own"), to)]
+    title = WORDS("title", least=min(minutes), most=max(minutes))
+    cards = [_card(run, name) for name in names]
+    mounts.cards([CardGroup(title, cards, "tall", links)], "lesson cards", partial(_begin, run))
+    if is_open:
+        st.header(WORDS("yours"), anchor=False)
+        st.caption(WORDS("how"))
+        _own_lesson()
+        with st.container(horizontal=True, vertical_alignment="center", key="worksheets"):
+            for name in names:
+                label = WORDS("worksheet_of", title=lessons.written()[name]["title"])
+                _worksheet(partial(lessons.on, run, name), name, label)
 
 
-def _offer(run: Run, name: str) -> None:
-    """A lesson that comes with the app, with the way to its first step."""
+def _card(run: Run, name: str) -> Card:
+    """A lesson that comes with the app, which a press begins; why it cannot be where it cannot."""
     about = lessons.written()[name]
-    with st.container(border=True, key=f"lesson {name}"):
-        st.header(about["title"], anchor=False)
-        try:
-            first, n = lessons.beginning(run, name)
-        except ValueError as why:
-            st.caption(f"{about['about']} {literal(str(why))}")
-            return
-        st.markdown(f"{about['about']} {WORDS('size', n=n, minutes=about['minutes'])}")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            _start(first, name)
-            _worksheet(partial(lessons.on, run, name), name)
+    picture = {"kind": "sign", "name": name, "words": about.get("sign", [])}
+    card = Card(name, about["title"], picture, says=about["about"])
+    try:
+        first, n = lessons.beginning(run, name)
+    except ValueError as why:
+        return replace(card, foot=str(why), is_there=False)
+    foot = WORDS("size", n=n, minutes=about["minutes"])
+    tab, choices = lesson_text.parts(first.address)
+    to = places.address(tab, choices | _first_step(name)) if _fits(first) else ""
+    return replace(card, foot=foot, to=to)
+
+
+def _fits(item: Item) -> bool:
+    """True where an address holds the text of a step."""
+    tab, query = lesson_text.parts(item.address)
+    return url_state.fits_address(url_state.text_and_model(query, tab)[0])
+
+
+def _first_step(word: str) -> dict[str, str]:
+    """The choices of the first step of a lesson. word: what the address calls it."""
+    return {"lesson": word, "lesson_step": "1"}
+
+
+def _begin(run: Run) -> None:
+    """Begin the lesson whose card was pressed, or open the reader's own, where no address leads to
+    it."""
+    name = st.session_state["lesson cards"]["pick"]
+    if not name:
+        st.session_state.my_lesson = FALSE if st.session_state.my_lesson == TRUE else TRUE
+    elif name in lessons.written():
+        first, _ = lessons.beginning(run, name)
+        tab, choices = lesson_text.parts(first.address)
+        for choice, word in (choices | _first_step(name)).items():
+            if choice in url_state.names():
+                st.session_state[choice] = word
+        visit.acted, visit.wanted_page = True, tab
 
 
 def _start(first: Item, word: str) -> None:
     """A link to the first step of a lesson. word: what the address calls it."""
     tab, query = lesson_text.parts(first.address)
-    navigation.link(tab, WORDS("start"), {**query, "lesson": word, "lesson_step": "1"}, word)
+    navigation.link(tab, WORDS("start"), query | _first_step(word), word)
 
 
-def _worksheet(lesson: Callable[[], Lesson], name: str) -> None:
+def _worksheet(lesson: Callable[[], Lesson], name: str, label: str) -> None:
     """A press that makes the worksheet of a lesson, which is made then."""
     # What this visitor may open is known here, and not where the file is made.
     may_open = lambda name: models.is_allowed(models.canonical_name(name))
     most = settings().max_chars
     st.download_button(
-        WORDS("worksheet"),
+        label,
         lambda: worksheet.document(worksheet.within(lesson(), most, may_open)),
         f"headlight-{name}.html",
         "text/html",
@@ -107,7 +146,7 @@ def _own_lesson() -> None:
                 icon=":material/download:",
                 on_click="ignore",
             )
-            _worksheet(lambda: own, "lesson")
+            _worksheet(lambda: own, "lesson", WORDS("worksheet"))
         mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson_file", _load)
     if not own.items:
         st.info(WORDS("empty"))
