@@ -130,7 +130,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 USUAL = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
 PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: machines are busy
 
-GRID, HEAD = (f"[data-panel='attention.{name}']" for name in ("heads", "head"))
+GRID, HEAD, VOTE = (f"[data-panel='attention.{name}']" for name in ("heads", "head", "votes"))
 HELD = f"{HEAD} .token[aria-pressed=true]"
 CELLS = f"{HEAD} .cells"  # of the matrix
 IMAGE = f"{HEAD} image >> nth=1"  # of its cells, after that of the scale
@@ -295,10 +295,11 @@ class Visitor:
         return self
 
     def drawn(self) -> Visitor:
-        """Wait until grid and head are painted, by the page itself and not ahead of it, and no run
-        is on its way. A run that the server has not begun yet is not waited for."""
+        """Wait until grid and head, or what the heads say, are painted, by the page itself and not
+        ahead of it, and no run is on its way. A run that the server has not begun yet is not waited
+        for."""
         self.page.wait_for_selector(f"{GRID}[data-token]")
-        self.page.wait_for_selector(f"{HEAD}[data-token]")
+        self.page.wait_for_selector(f":is({HEAD}, {VOTE})[data-token]")
         self.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
         return self.at_rest()
 

@@ -23,8 +23,10 @@ from explorer.components import bundle
 STATIC = Path(streamlit.__file__).resolve().parent / "static"
 SCRIPTS = "static/js"  # the folder of Streamlit's modules, in its package and below our address
 # Elements of the first page: Streamlit imports the module of each when it draws the first one.
-ELEMENTS = ("BidiComponent", "Button", "PageLink", "Progress", "Selectbox", "TextInput")
-VIEWS = ("sentence", "panel", "class_bar", "presenter")  # of ours on the first page
+ELEMENTS = (
+    *("BidiComponent", "Button", "ButtonGroup", "PageLink", "Progress", "Selectbox", "TextInput"),
+)
+VIEWS = ("sentence", "panel", "offers", "class_bar", "presenter")  # of ours on the first page
 
 # In Streamlit's page: its first module, what it fetches early (its modules, and a font that this
 # app does not use), and its style, which would hold up the first words.
