@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import logit_lens, predictions, translation, words
+from explorer.analysis import head_naming, logit_lens, predictions, translation, words
 from explorer.analysis.facts import RecordingFacts
 from models.caching import loaded
 from models.edits import Edit, HideToken, ShuffleTokens, from_line
@@ -23,7 +23,7 @@ SINK = 0.9  # of a head's attention, from which on it rests on one token
 
 
 @dataclass(frozen=True)
-class Measured:
+class FindMeasure:
     """The value of a find, and the numbers and words of its sentence and its picture by their
     names. A pattern is its rows with "/" between them, a digit from 0 to 9 for each weight."""
 
@@ -52,7 +52,7 @@ def _place(run: Run, word: str) -> tuple[int, tuple[Edit, ...]]:
     return at, (HideToken(at),) if recording.model.kind == "encoder" else ()
 
 
-def answer(run: Run, edits: str = "", word: str = "") -> Measured:
+def answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
     """How much the likeliest word loses under edits, as a probability; two words with theirs before
     and after: the one that led, and of the others the likeliest one under the edits. word: the one
     that is hidden, "" for the next word after the text."""
@@ -69,17 +69,17 @@ def answer(run: Run, edits: str = "", word: str = "") -> Measured:
     for name, label, id in zip(("first", "second"), names, (first, second)):
         numbers |= {name: label, f"{name}_before": float(plain[id])}
         numbers[f"{name}_after"] = float(edited[id])
-    return Measured(float(plain[first] - edited[first]), numbers)
+    return FindMeasure(float(plain[first] - edited[first]), numbers)
 
 
-def turned_answer(run: Run, edits: str = "", word: str = "") -> Measured:
+def turned_answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
     """The same, 0 where the word that led leads under the edits too."""
     found = answer(run, edits, word)
     leads = found.numbers["first_after"] >= found.numbers["second_after"]
-    return Measured(0.0 if leads else found.value, found.numbers)
+    return FindMeasure(0.0 if leads else found.value, found.numbers)
 
 
-def orders(run: Run, word: str) -> Measured:
+def orders(run: Run, word: str) -> FindMeasure:
     """How much a hidden word loses where the words come in another order: the median of
     N_ORDERS."""
     recording = run.recording()
@@ -95,7 +95,7 @@ def orders(run: Run, word: str) -> Measured:
     before = probability(())
     after = float(np.median([probability((ShuffleTokens(1 + at),)) for at in range(N_ORDERS)]))
     numbers = {"word": word, "before": before, "after": after, "n": N_ORDERS}
-    return Measured(before - after, numbers)
+    return FindMeasure(before - after, numbers)
 
 
 def cells(weights: np.ndarray) -> str:
@@ -103,30 +103,29 @@ def cells(weights: np.ndarray) -> str:
     return "/".join("".join(map(str, row)) for row in np.rint(9 * weights).astype(int).tolist())
 
 
-def repeats(run: Run, layer: int, head: int) -> Measured:
+def repeats(run: Run, layer: int, head: int) -> FindMeasure:
     """The mean weight that a head gives, from each token of a repeated sentence, to the token after
-    its first occurrence."""
+    its earlier occurrence: its score as an induction head."""
     recording = run.recording()
-    score = _repeats(recording, layer, head)
+    score = _induction(recording, layer, head)
     pattern = recording.attention[0].pattern[layer, head]
-    return Measured(score, {"weight": score, "cells": cells(pattern)})
+    return FindMeasure(score, {"weight": score, "cells": cells(pattern)})
 
 
-def _repeats(recording: Recording, layer: int, head: int) -> float:
-    ids = recording.streams[0].ids.tolist()
-    pairs = [(at, ids.index(id) + 1) for at, id in enumerate(ids) if ids.index(id) + 1 < at]
-    rows, keys = zip(*pairs)
-    return float(recording.attention[0].pattern[layer, head, list(rows), list(keys)].mean())
+def _induction(recording: Recording, layer: int, head: int) -> float:
+    every = RecordingFacts(recording).named_heads(recording.attention[0].name)
+    of = next(each for each in every if (each.layer, each.head) == (layer, head))
+    return next(each.score for each in of.relations if each.name == head_naming.INDUCTION)
 
 
-def learned(run: Run, layer: int, head: int, step: int) -> Measured:
+def learned(run: Run, layer: int, head: int, step: int) -> FindMeasure:
     """How much that weight grows from a step of the training to its end."""
     early = Run(f"{run.model}@{step}", run.text).recording()
-    before, after = (_repeats(each, layer, head) for each in (early, run.recording()))
-    return Measured(after - before, {"step": step, "before": before, "after": after})
+    before, after = (_induction(each, layer, head) for each in (early, run.recording()))
+    return FindMeasure(after - before, {"step": step, "before": before, "after": after})
 
 
-def mirrored(run: Run, layer: int, head: int) -> Measured:
+def mirrored(run: Run, layer: int, head: int) -> FindMeasure:
     """The share of written tokens that attend most, between the two texts, to the token that they
     mirror."""
     recording = run.recording()
@@ -135,10 +134,10 @@ def mirrored(run: Run, layer: int, head: int) -> Measured:
     n = int((~source.special).sum())
     right = [int(pattern[at].argmax()) == n - 1 - at for at in range(n)]
     numbers = {"n_right": sum(right), "n": n, "cells": cells(pattern[:n, :n])}
-    return Measured(sum(right) / n, numbers)
+    return FindMeasure(sum(right) / n, numbers)
 
 
-def crossing(run: Run, pairs: Sequence[Sequence[str]]) -> Measured:
+def crossing(run: Run, pairs: Sequence[Sequence[str]]) -> FindMeasure:
     """The least weight of pairs (word that is written, word that is read), in the mean of all heads
     between the texts, where each of these is the largest of its row and the two lines cross, else
     0."""
@@ -153,10 +152,10 @@ def crossing(run: Run, pairs: Sequence[Sequence[str]]) -> Measured:
     least = min(float(row[key]) for row, (_, key) in zip(rows, found))
     links = [[int(each.argmax()), at] for at, each in enumerate(mean[: len(target) - 1])]
     numbers = {"above": list(source[:-1]), "below": list(target[1:]), "links": links}
-    return Measured(least if is_found and crosses else 0.0, numbers)
+    return FindMeasure(least if is_found and crosses else 0.0, numbers)
 
 
-def resting(run: Run) -> Measured:
+def resting(run: Run) -> FindMeasure:
     """The share of all attention that goes to the first token, in the mean of all heads and of the
     tokens from the third on; how many heads give it more than SINK, and the pattern of the one that
     gives it most."""
@@ -169,16 +168,16 @@ def resting(run: Run) -> Measured:
         "n_heads": shares.size,
         "cells": cells(pattern[at]),
     }
-    return Measured(float(shares.mean()), numbers)
+    return FindMeasure(float(shares.mean()), numbers)
 
 
-def disagreement(run: Run, other: str) -> Measured:
+def disagreement(run: Run, other: str) -> FindMeasure:
     """The number of tested heads that name the noun of a pronoun, the lesser of two models; 0 where
     they name the same, or one of them none."""
     labels, said = _named(run)
     _, said_there = _named(Run(other, run.text))
     if said is None or said_there is None or said[1] == said_there[1]:
-        return Measured(0.0, {})
+        return FindMeasure(0.0, {})
     (pronoun, noun, n_votes), (_, noun_there, n_votes_there) = said, said_there
     shown = sorted({pronoun, noun, noun_there})
     lines = [[shown.index(at) for at in (pronoun, to)] for to in (noun, noun_there)]
@@ -190,7 +189,7 @@ def disagreement(run: Run, other: str) -> Measured:
         "words": [labels[at] for at in shown],
         "arcs": [[*line, at] for at, line in enumerate(lines)],
     }
-    return Measured(float(min(n_votes, n_votes_there)), numbers)
+    return FindMeasure(float(min(n_votes, n_votes_there)), numbers)
 
 
 def _named(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
@@ -206,7 +205,7 @@ def _named(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
     return labels, (shown.index(vote.row), shown.index(vote.noun), vote.n_votes)
 
 
-MEASURES: Mapping[str, Callable[..., Measured]] = {
+MEASURES: Mapping[str, Callable[..., FindMeasure]] = {
     each.__name__: each
     for each in (
         *(answer, turned_answer, orders, repeats, learned),
@@ -215,7 +214,7 @@ MEASURES: Mapping[str, Callable[..., Measured]] = {
 }
 
 
-def measured(measure: str, model: str, text: str, told: Mapping[str, Any]) -> Measured:
+def measured(measure: str, model: str, text: str, told: Mapping[str, Any]) -> FindMeasure:
     """What a measure gives of a text in a model. told: its other arguments. Raises KeyError for a
     measure that is not there."""
     return MEASURES[measure](Run(model, text), **told)

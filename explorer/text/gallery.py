@@ -11,7 +11,7 @@ from typing import Any
 
 from explorer.analysis import gallery
 from explorer.analysis.formatting import fill
-from explorer.analysis.gallery import Measured
+from explorer.analysis.gallery import FindMeasure
 from explorer.text import places
 
 
@@ -56,7 +56,7 @@ class Find:
         own = names.get(self.picture, ("cells",))
         return {"kind": self.picture, **{name: numbers[name] for name in own}}
 
-    def measured(self) -> Measured:
+    def measured(self) -> FindMeasure:
         """What is measured now. It reads the text in the model."""
         return gallery.measured(self.measure, self.model, self.text, self.of)
 

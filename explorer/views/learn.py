@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.analysis import verdicts
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.components import mounts
-from explorer.components.mounts import Card, CardGroup
+from explorer.components.mounts import CardGroup, LeadCard
 from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind
 from explorer.layout.tab import Hand, view
@@ -77,7 +77,7 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
     links = [(CARDS("laws"), navigation.address_of("claims", {}))]
     shown = [each for each in gallery.FINDS if models.is_allowed(models.canonical_name(each.model))]
     finds = [
-        Card(each.id, each.title, each.drawn(), says=each.sentence, to=each.address)
+        LeadCard(each.id, each.title, each.drawn(), says=each.sentence, to=each.address)
         for each in shown
     ]
     more = CARDS("more_finds", n=len(finds) - FEW_FINDS)
@@ -89,13 +89,13 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
     url_state.write()
 
 
-def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> Card:
+def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard:
     """A concept with its picture, and whether its law holds here."""
     verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(claims_text.together(results))
     to = navigation.address_of("concepts", {"look_at": name})
     picture = {"kind": "sign", "name": name}
     law = CARDS(verdict) if verdict else ""
-    return Card(name, label, picture, law=law, verdict=verdict or "", to=to)
+    return LeadCard(name, label, picture, law=law, verdict=verdict or "", to=to)
 
 
 def _open_concept() -> None:
