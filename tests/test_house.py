@@ -75,7 +75,7 @@ FLOORS = [
         r"models\.(?!training\.).*",
     ),
     (
-        r"explorer/analysis/(facts|measure|opening|offers)\.py",  # which ask a model
+        r"explorer/analysis/(facts|gallery|measure|opening|offers)\.py",  # which ask a model
         {"numpy"},
         r"models\.(caching|cancellation|capabilities|edits|example_texts|model_names|recording|results|run)"
         r"|explorer\.analysis\..*|explorer\.text\.(templates|model_descriptions)",

@@ -7,11 +7,12 @@ import { escaped, shown, tag } from "./svg_export.js";
 
 /**
  * A picture: a `sign` by its name; `bars`, each a word with its share before and after, or one share;
- * `arcs` between words of a sentence, by their places, the second kind in the other colour; or a `pattern`,
- * as `patternPicture` takes it.
+ * `arcs` between words, by their places, the second kind in the other colour; `links` from words to those
+ * below; or a `pattern`, as `patternPicture` takes it.
  * @typedef {{ kind: "sign", name: string, words?: string[] }
  *   | { kind: "bars", bars: [string, ...number[]][] }
  *   | { kind: "arcs", words: string[], arcs: [number, number, number][] }
+ *   | { kind: "links", above: string[], below: string[], links: [number, number][] }
  *   | { kind: "pattern", cells: string }} Picture
  */
 
@@ -51,10 +52,12 @@ const SIGNS = {
     each(["pale", "pale", "half", "fill"], (look, at) => dot(14 + 18 * at, 32, 7, look)),
   Shapes: () => rect(8, 10, 16, 44) + rect(32, 10, 22, 22) + rect(62, 10, 14, 44),
   Three: () =>
-    grid(6, 16, 4, 8, (row, column) => (row === column ? "fill" : row + column === 3 ? "half" : "pale")) +
-    grid(46, 16, 4, 8, (row, column) => ((row * 2 + column) % 4 === 1 ? "fill" : "pale")),
+    grid(6, 16, 4, 8, (row, column) =>
+      row === column ? "fill" : row + column === 3 ? "half" : "pale",
+    ) + grid(46, 16, 4, 8, (row, column) => ((row * 2 + column) % 4 === 1 ? "fill" : "pale")),
   Scale: () =>
-    path("M8 56C30 56 34 8 42 8S54 56 76 56") + path("M8 54C28 54 30 34 42 34S56 54 76 54", "far dash"),
+    path("M8 56C30 56 34 8 42 8S54 56 76 56") +
+    path("M8 54C28 54 30 34 42 34S56 54 76 54", "far dash"),
   Saturation: () => path("M8 54C36 54 40 48 44 32S54 10 76 10"),
   Mask: () =>
     grid(18, 8, 6, 8, (row, column) => (column > row ? "" : column ? "pale" : "fill")) +
@@ -63,7 +66,15 @@ const SIGNS = {
   Graph: () =>
     path("M42 32L12 12M42 32L72 16M42 32L14 54M42 32L68 52", "thin") +
     path("M42 32L12 12") +
-    each([[12, 12], [72, 16], [14, 54], [68, 52]], ([x, y]) => dot(x, y, 5, "half")) +
+    each(
+      [
+        [12, 12],
+        [72, 16],
+        [14, 54],
+        [68, 52],
+      ],
+      ([x, y]) => dot(x, y, 5, "half"),
+    ) +
     dot(42, 32, 8),
   Heads: () =>
     each(["pale", "half", "half", "fill"], (look, at) => rect(8 + 17.5 * at, 8, 14, 20, look)) +
@@ -75,8 +86,14 @@ const SIGNS = {
     ),
   Distance: () =>
     path("M8 58h68", "thin") +
-    each([[52, 60, 66, 70], [20, 34, 58, 68], [46, 54, 62, 71], [14, 28, 40, 66]], (row, at) =>
-      each(row, (x) => dot(x, 10 + 13 * at, 3.5, "half")),
+    each(
+      [
+        [52, 60, 66, 70],
+        [20, 34, 58, 68],
+        [46, 54, 62, 71],
+        [14, 28, 40, 66],
+      ],
+      (row, at) => each(row, (x) => dot(x, 10 + 13 * at, 3.5, "half")),
     ),
   Stages: () =>
     path("M8 14C24 14 30 32 42 32M8 32h34M8 50C24 50 30 32 42 32") +
@@ -108,7 +125,10 @@ const SIGNS = {
     each(upTo(3), (at) => rect(50, 8 + 18 * at, 26, 12, at ? "box" : "half")) +
     path("M34 14h8v18h8", "thin"),
   Modern: () =>
-    dot(42, 32, 25, "thin") + path("M42 32L54 10") + path("M42 32L64 20", "dash") + path("M52 14Q58 16 61 20", "thin"),
+    dot(42, 32, 25, "thin") +
+    path("M42 32L54 10") +
+    path("M42 32L64 20", "dash") +
+    path("M52 14Q58 16 61 20", "thin"),
   Textbook: () =>
     text(22, 22, "it", 13) + text(60, 22, "it", 13, "near") + path("M22 30C24 58 58 58 60 30"),
 };
@@ -138,7 +158,11 @@ const LESSONS = {
   "what-breaks": (words) =>
     each(words, (word, at) => {
       const y = 12 + (84 / words.length) * at;
-      return text(98, y + 10, word, 12, "", "end") + path(`M108 ${y}h84v11h-84z`, "dash") + text(150, y + 10, "?", 11, "near");
+      return (
+        text(98, y + 10, word, 12, "", "end") +
+        path(`M108 ${y}h84v11h-84z`, "dash") +
+        text(150, y + 10, "?", 11, "near")
+      );
     }),
   lecture: () =>
     text(16, 60, "softmax", 21, "math", "start") +
@@ -158,6 +182,8 @@ export function cardPicture(of) {
       return drawn(WIDE, bars(of.bars));
     case "arcs":
       return drawn(WIDE, arcs(of.words, of.arcs));
+    case "links":
+      return drawn(WIDE, links(of));
     case "sign": {
       if (Object.hasOwn(SIGNS, of.name)) return drawn(FLAT, SIGNS[of.name]());
       if (Object.hasOwn(LESSONS, of.name)) return drawn(WIDE, LESSONS[of.name](of.words || []));
@@ -185,19 +211,33 @@ const bars = (list) =>
   });
 
 /** A word of at most so many letters. @param {string} word @param {number} most */
-const short = (word, most) => ([...word].length > most ? `${[...word].slice(0, most - 1).join("")}…` : word);
+const short = (word, most) =>
+  [...word].length > most ? `${[...word].slice(0, most - 1).join("")}…` : word;
+
+/** The middle of the word at a place, of so many side by side. @param {number} at @param {number} n */
+const middle = (at, n) => (220 / n) * (at + 0.5);
 
 /** Words side by side, with arcs above them. @param {string[]} words @param {[number, number, number][]} list */
 function arcs(words, list) {
-  const place = (/** @type {number} */ at) => (220 / words.length) * (at + 0.5);
-  const named = new Set(list.flatMap(([from, to]) => [from, to]));
-  const size = Math.min(17, 380 / Math.max(1, ...words.map((word) => [...word].length * words.length)));
+  const look = new Map(list.map(([, to, tone]) => [to, tone ? "deep" : "near"]));
+  const lines = each(list, ([from, to, tone]) => {
+    const [a, b] = [middle(from, words.length), middle(to, words.length)];
+    const top = tone ? 36 : 0;
+    return path(`M${a} 70C${a} ${top} ${b} ${top} ${b} 70`, tone ? "far" : "line");
+  });
   return (
-    each(list, ([from, to, tone], at) => {
-      const [a, b] = [place(from), place(to)];
-      const top = 66 - Math.min(60, 14 + 0.34 * Math.abs(a - b)) * (tone ? 1.3 : 1) + 2 * at;
-      return path(`M${a} 68C${a} ${top} ${b} ${top} ${b} 68`, tone ? "far" : "line");
-    }) +
-    each(words, (word, at) => text(place(at), 88, word, size, named.has(at) ? "near" : ""))
+    lines +
+    each(words, (word, at) => text(middle(at, words.length), 90, short(word, 9), 16, look.get(at)))
   );
 }
+
+/** Two rows of words, with lines between them. @param {{ above: string[], below: string[], links: [number, number][] }} of */
+const links = ({ above, below, links: list }) =>
+  each(list, ([from, to]) =>
+    path(
+      `M${middle(from, above.length)} 30L${middle(to, below.length)} 74`,
+      from === to ? "thin" : "line",
+    ),
+  ) +
+  each(above, (word, at) => text(middle(at, above.length), 22, short(word, 9), 16)) +
+  each(below, (word, at) => text(middle(at, below.length), 92, short(word, 9), 16, "near"));

@@ -18,7 +18,10 @@ import style from "./cards.css.js";
 export default mount("cards", style, (view) => {
   if (view.same) return;
   view.open ||= new Set();
-  redraw(view, view.header.groups.map((group, at) => section(view, group, at)));
+  redraw(
+    view,
+    view.header.groups.map((group, at) => section(view, group, at)),
+  );
 });
 
 /** @param {View} view @param {Group} group @param {number} at */
@@ -69,7 +72,9 @@ const MATRIX = /W_([A-Z]+)/;
 
 /** A title, in which the name of a matrix has its index below the line. @param {string} title */
 const titled = (title) =>
-  title.split(MATRIX).map((part, at) => (at % 2 ? make("span", "", "W", make("sub", "", part)) : part));
+  title
+    .split(MATRIX)
+    .map((part, at) => (at % 2 ? make("span", "", "W", make("sub", "", part)) : part));
 
 /** @param {View} view @param {Card} of */
 function card(view, of) {

@@ -182,7 +182,7 @@ def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) ->
 
 
 @dataclass(frozen=True)
-class Card:
+class LeadCard:
     """What a card names, says and leads to: the path and query of an address, "" for one whose id a
     press tells. foot: a line below. law: what was measured of its law here, verdict: "holds" or
     "fails". is_there: False for one that leads nowhere. picture: as `card_pictures.js` takes it."""
@@ -205,7 +205,7 @@ class CardGroup:
     shown: how many stand there; the others are below the press `more`."""
 
     name: str
-    cards: Sequence[Card]
+    cards: Sequence[LeadCard]
     look: str
     links: Sequence[tuple[str, str]] = ()
     shown: int = 99

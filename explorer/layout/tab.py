@@ -181,7 +181,7 @@ def _pick_view(shown: Screen, views: Views, bar: DeltaGenerator) -> None:
             key=f"{choice} index",
             type="tertiary",
             icon=":material/arrow_back:",
-            on_click=st.session_state.__setitem__,
+            on_click=_show_index,
             args=(choice, views.index),
         )
         labels = {each: label for each, label in labels.items() if each != views.index}
@@ -207,6 +207,10 @@ def _pick_view(shown: Screen, views: Views, bar: DeltaGenerator) -> None:
         in_group = {each: labels[each] for each in names}
         bound = bind(choice, f"{choice} of group", name)
         pick("Part", in_group, bare=True, container=bar, **bound)
+
+
+def _show_index(choice: str, index: str) -> None:
+    st.session_state[choice] = index
 
 
 def _choices(shown: Screen, hand: Hand, bar: DeltaGenerator) -> bool:

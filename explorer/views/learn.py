@@ -10,23 +10,24 @@ import streamlit as st
 from explorer.analysis import verdicts
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.components import mounts
-from explorer.components.mounts import Card, CardGroup
+from explorer.components.mounts import CardGroup, LeadCard
 from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind
 from explorer.layout.tab import Hand, view
 from explorer.panels import claims
 from explorer.panels.choice import Choice
 from explorer.screens.screen import Screen
-from explorer.state import event_log, jobs, url_state
+from explorer.state import event_log, jobs, models, url_state
 from explorer.state.visit import visit
 from explorer.text import claims as claims_text
-from explorer.text import glossary, places
+from explorer.text import gallery, glossary, places
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.run import Run
 
 WORDS = sentences("claims", "tab")
 CARDS = sentences("lesson", "concepts")
+FEW_FINDS = 5  # that stand above the concepts; the others are a press away
 
 # ---- concepts ------------------------------------------------------------------------
 
@@ -74,17 +75,27 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
         for name, label in labels.items()
     ]
     links = [(CARDS("laws"), navigation.address_of("claims", {}))]
-    mounts.cards([CardGroup(CARDS("title"), cards, "flat", links)], "concept cards", _open_concept)
+    shown = [each for each in gallery.FINDS if models.is_allowed(models.canonical_name(each.model))]
+    finds = [
+        LeadCard(each.id, each.title, each.drawn(), says=each.sentence, to=each.address)
+        for each in shown
+    ]
+    more = CARDS("more_finds", n=len(finds) - FEW_FINDS)
+    groups = (
+        CardGroup(CARDS("finds", n=len(finds)), finds, "tall", shown=FEW_FINDS, more=more),
+        CardGroup(CARDS("title"), cards, "flat", links),
+    )
+    mounts.cards([each for each in groups if each.cards], "concept cards", _open_concept)
     url_state.write()
 
 
-def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> Card:
+def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard:
     """A concept with its picture, and whether its law holds here."""
     verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(claims_text.together(results))
     to = navigation.address_of("concepts", {"look_at": name})
     picture = {"kind": "sign", "name": name}
     law = CARDS(verdict) if verdict else ""
-    return Card(name, label, picture, law=law, verdict=verdict or "", to=to)
+    return LeadCard(name, label, picture, law=law, verdict=verdict or "", to=to)
 
 
 def _open_concept() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.components.mounts import Card, CardGroup
+from explorer.components.mounts import CardGroup, LeadCard
 from explorer.layout import current_recording, lesson_bar, navigation
 from explorer.layout.tab import by_hand
 from explorer.panels import lessons, worksheet
@@ -56,11 +56,11 @@ def lessons_tab(
                 _worksheet(partial(lessons.on, run, name), name, label)
 
 
-def _card(run: Run, name: str) -> Card:
+def _card(run: Run, name: str) -> LeadCard:
     """A lesson that comes with the app, which a press begins; why it cannot be where it cannot."""
     about = lessons.written()[name]
     picture = {"kind": "sign", "name": name, "words": about.get("sign", [])}
-    card = Card(name, about["title"], picture, says=about["about"])
+    card = LeadCard(name, about["title"], picture, says=about["about"])
     try:
         first, n = lessons.beginning(run, name)
     except ValueError as why:
