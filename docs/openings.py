@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from explorer.analysis import coreference, offers
+from explorer.analysis import offers
 from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
 from explorer.text import offers as offers_text
 from models import registry
@@ -39,11 +39,13 @@ EIGHT = (
     "The woman saw the man when he opened the door.",
 )
 KINDS = (CHANGE, HEAD, WORD, MODELS)
+MOST = 1000  # sentences, of any part
 
 
 def sixty() -> list[str]:
     """The sentences that no head was chosen by."""
-    return list(coreference.sentences(BENCHMARKS / "pronoun_votes.txt"))
+    lines = (BENCHMARKS / "pronoun_votes.txt").read_text("utf-8").splitlines()
+    return [re.sub(r"[\[\]{}()]", "", line) for line in lines if line]
 
 
 def thirty() -> list[str]:
@@ -185,7 +187,7 @@ def document(
     text: str,
     parts: Iterable[str] = PARTS,
     models: Sequence[str] = tuple(OPENED),
-    most: int = 1000,
+    most: int = MOST,
 ) -> str:
     """The document with its parts as the code measures them: of these models, and of at most so
     many sentences each."""
@@ -193,13 +195,19 @@ def document(
         _, _, model = name.partition("opening ")
         if model and model not in models:
             continue
-        start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-        pattern = f"(?s)(?<={re.escape(start)}).*?(?={re.escape(end)})"
-        lines = "\n".join(PARTS[name](models, most))
-        text = re.sub(pattern, lambda _, lines=lines: lines, text)
+        text = filled(text, name, PARTS[name](models, most))
     return text
+
+
+def filled(text: str, name: str, lines: Iterable[str]) -> str:
+    """The document with other lines in one of its parts."""
+    start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    pattern = f"(?s)(?<={re.escape(start)}).*?(?={re.escape(end)})"
+    made = "\n".join(lines)
+    return re.sub(pattern, lambda _: made, text)
 
 
 if __name__ == "__main__":
     for each in sys.argv[1:] or PARTS:
-        FILE.write_text(document(FILE.read_text("utf-8"), (each,)), "utf-8")
+        measured_lines = list(PARTS[each](tuple(OPENED), MOST))
+        FILE.write_text(filled(FILE.read_text("utf-8"), each, measured_lines), "utf-8")

@@ -171,10 +171,20 @@ def test_what_is_tried_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < len(heads) <= offers.MAX_HEADS and 0 < len(places) <= offers.MAX_WORDS
     tried = changes.candidates(WAITER, WAITER.index("it was"), ["waiter"])
     assert 0 < len(tried) <= changes.MOST and tried[0].text == WAITER.replace("cold", "hot")
-    none = offers.PassBudget(3)
-    assert offers.head_out(answer, none) is None and none.passes == 3
-    assert offers.word_out(answer, offers.PassBudget(len(places))) is not None
-    assert offers.change(recording, offers.PassBudget(0)) is None
+    none = offers.PassBudget(0)
+    assert offers.head_out(answer, none) is offers.word_out(answer, none) is None
+    assert offers.change(recording, none) is None
+    few = offers.PassBudget(heads.index(("self", 1, 7)) + 1)
+    assert offers.head_out(answer, few) is not None and few.passes == 0
+    assert offers.head_out(answer, offers.PassBudget(heads.index(("self", 1, 7)))) != (
+        offers.head_out(answer, offers.PassBudget(offers.MAX_HEADS))
+    )
+
+
+def test_a_pronoun_stands_for_what_was_said_before_it() -> None:
+    """*She ate the apple*: heads that name it disagree about nothing."""
+    run = Run("encoder", EXAMPLES["Apple and juice"])
+    assert not {offers.MODELS, offers.CHANGE} & by_kind(run, "minilm").keys()
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ loses at least LEAST_LOSS, and another leads. A change of words is offered where
 pronoun (`votes`) moves to another noun, and another model where its heads name another noun. Of
 each kind the one that changes most. Where nothing passes there is no offer.
 
-What is tried is bounded, by number and by work (MAX_WORK), so that an answer takes about a second
-of one core; where it would take more, that kind is not offered."""
+What is tried is bounded, by number and by work (MAX_WORK), so that all of it takes about a second
+of one core; where it would take more, no more is tried."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def own_offers(recording: Recording) -> tuple[Offer, ...]:
     n_tokens = sum(len(each.tokens) for each in recording.streams)
     work = PassBudget(MAX_WORK / (recording.model.n_parameters * n_tokens))
     made: list[Offer | None] = [change(recording, work)]
-    if work.takes(1) and (answer := answer_of(recording)) is not None:
+    if work.take(1) and (answer := answer_of(recording)) is not None:
         made += [head_out(answer, work), word_out(answer, work)]
     return tuple(filter(None, made))
 
@@ -117,12 +117,11 @@ class PassBudget:
 
     passes: float
 
-    def takes(self, n: int) -> bool:
-        """True where n passes more may be made; they count as made."""
-        if n > self.passes:
-            return False
-        self.passes -= n
-        return True
+    def take(self, n: int) -> int:
+        """How many of n passes more may be made; they count as made."""
+        taken = min(n, int(self.passes))
+        self.passes -= taken
+        return taken
 
 
 # ---- what a model answers ------------------------------------------------------------------------
@@ -237,8 +236,7 @@ def head_out(answer: Answer, work: PassBudget) -> Offer | None:
     """The head without which the answer turns and loses most, of the MAX_HEADS that bring most of
     it; None where none does."""
     heads, _ = contributions(answer)
-    if not heads or not work.takes(len(heads)):
-        return None
+    heads = heads[: work.take(len(heads))]
     turned = _turning(answer, [(ZeroHead(layer, head, name),) for name, layer, head in heads])
     if turned is None:
         return None
@@ -260,8 +258,7 @@ def word_out(answer: Answer, work: PassBudget) -> Offer | None:
     """The word without which the answer turns and loses most, of the MAX_WORDS that bring most of
     it, and of these one of content where there is one; None where none does."""
     _, places = contributions(answer)
-    if not places or not work.takes(len(places)):
-        return None
+    places = places[: work.take(len(places))]
     asked = [words.hidden_word(answer.recording, place) for place in places]
     labels = [_word_at(answer.recording, place) for place in places]
     telling = [each == word_classes.CONTENT for each in map(_class_of, labels)]
@@ -413,7 +410,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
     """The change of words by which most tested heads come to say another noun of the pronoun, at
     least LEAST_VOTES of them; None where there is none."""
     vote = first_vote(recording)
-    if vote is None or vote.noun is None or recording.as_ids:
+    if vote is None or not _stands_for_one(vote) or recording.as_ids:
         return None
     stream = recording.streams[0]
     grouped = words.words(stream, recording.text)
@@ -421,14 +418,14 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
     start += len(recording.text[start:]) - len(recording.text[start:].lstrip())
     said = _said(vote, grouped.labels)
     tried = changes.candidates(recording.text, start, _other_nouns(vote, grouped.labels))
-    if not tried or not work.takes(len(tried)):
-        return None
     found: list[tuple[int, changes.Change, Said]] = []
     for each in tried:
         expect_wanted()
+        if not work.take(1):
+            break
         made = loaded(recording).record(each.text)
         again = _vote_in(made, vote.row)
-        if again is None or again.noun is None or again.n_votes < LEAST_VOTES:
+        if again is None or not _stands_for_one(again):
             continue
         now = _said(again, words.words(made.streams[0], made.text).labels)
         if now.noun.casefold() != said.noun.casefold():
@@ -446,6 +443,12 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
         new=best.new,
         votes=(said, now),
     )
+
+
+def _stands_for_one(vote: Vote) -> bool:
+    """True where LEAST_VOTES heads or more name a noun that comes before the pronoun: one that
+    comes after it (*She ate the apple*) is seldom what it stands for."""
+    return vote.noun is not None and vote.noun < vote.row and vote.n_votes >= LEAST_VOTES
 
 
 def _other_nouns(vote: Vote, labels: Sequence[str]) -> list[str]:
@@ -474,7 +477,7 @@ def compare(recording: Recording, other: str) -> Offer | None:
     """Another model whose tested heads name another noun of the same pronoun, both with LEAST_VOTES
     or more; None where they do not."""
     vote = first_vote(recording)
-    if vote is None or vote.noun is None or recording.edits or recording.as_ids:
+    if vote is None or not _stands_for_one(vote) or recording.edits or recording.as_ids:
         return None
     labels = words.words(recording.streams[0], recording.text).labels
     try:
@@ -485,10 +488,10 @@ def compare(recording: Recording, other: str) -> Offer | None:
         return None
     of_second = words.words(second.streams[0], second.text).labels
     again = _vote_in(second, _same_word(labels, vote.row, of_second))
-    if again is None or again.noun is None:
+    if again is None or not _stands_for_one(again):
         return None
     said, now = _said(vote, labels), _said(again, of_second)
-    if min(said.n_votes, now.n_votes) < LEAST_VOTES or said.noun.casefold() == now.noun.casefold():
+    if said.noun.casefold() == now.noun.casefold():
         return None
     return Offer(
         MODELS,
