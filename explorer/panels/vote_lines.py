@@ -49,11 +49,11 @@ def vote_says(vote: Vote, word: str) -> str:
     return WORDS("most", word=pronoun, noun=noun, votes=vote.n_votes, n=n, other=other)
 
 
-def ballot_says(ballot: Ballot) -> str:
-    """What one head says, with its weight and its tests."""
+def ballot_says(ballot: Ballot, model: str = "") -> str:
+    """What one head says, with its weight and its tests. model: named before it, of several."""
     return WORDS(
         "ballot",
-        head=name_of(ballot),
+        head=f"{model} {name_of(ballot)}".strip(),
         noun=quoted(ballot.word),
         weight=hundredths(ballot.weight),
         n_matches=ballot.n_matches,
@@ -104,7 +104,7 @@ def sentence_votes(
             head=name_of(ballot),
             side=side,
             share=ballot.n_matches / ballot.n if has_bars else None,
-            says=ballot_says(ballot),
+            says=ballot_says(ballot, sides[side].name),
             key=urlencode(key),
         )
 
