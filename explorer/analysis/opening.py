@@ -31,6 +31,7 @@ from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_te
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
 from models import model_names
 from models.caching import kept, loaded
+from models.cancellation import TimeLimit
 from models.example_texts import SENSES
 from models.recording import Attention, Recording, Stream
 from models.results import Part
@@ -291,8 +292,13 @@ def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[Sh
     for name in VOTING:
         if name == run.model or name not in there or model_names.card(name)["n_parameters"] > most:
             continue
-        other = Run(name, run.text).recording()
-        if found := shared_votes(recording, other):
+        try:
+            found = shared_votes(recording, Run(name, run.text).recording())
+        except TimeLimit:
+            raise
+        except ValueError:  # no room for it now
+            continue
+        if found:
             yield name, found
 
 

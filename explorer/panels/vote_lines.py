@@ -78,7 +78,7 @@ def sentence_votes(
             head=name_of(ballot),
             side=side,
             share=ballot.n_matches / ballot.n if has_bars else None,
-            says=findings_text.ballot(ballot, quoted),
+            says=": ".join(filter(None, (sides[side].name, findings_text.ballot(ballot, quoted)))),
             key=urlencode(key),
         )
 
