@@ -609,7 +609,11 @@ const CUTS = {
   cloze(figure, most, says) {
     const { tokens, blanks, selected, rows } = figure;
     const kept = [...rows.keys()].slice(0, Math.max(1, most));
-    const around_ = around(tokens.length, [selected, ...blanks, ...named(tokens, says)], 3 * most);
+    const around_ = around(
+      tokens.length,
+      [selected, ...blanks, ...named(tokens, says)],
+      Math.max(16, 4 * most),
+    );
     const all = around_.flatMap((at, i) => (at === (around_[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
     if (around_[around_.length - 1] < tokens.length - 1) all.push(-1);
     return {
