@@ -48,9 +48,8 @@ def test_the_hidden_word_is_a_box_with_the_models_own_probabilities() -> None:
         assert row.values[0] == pytest.approx(p[id], abs=PASSED)
         assert row.texts == (whole_percent(row.values[0]),)
         assert row.label == model.labels([int(id)])[0]
-    assert panel.title == "Hidden word"
-    says = "For this place the model would write “it”, or else “he”. The word is hidden"
-    assert panel.finding.startswith(says)
+    assert panel.finding == "For this place the model would write “it”, or else “he”."
+    assert figure.hint.startswith("The word is hidden from the model.")
 
 
 @pytest.mark.parametrize("text", [WAITER, "They were happy.", "The nurse told the surgeon."])
@@ -113,7 +112,7 @@ def test_several_words_and_typed_masks_are_boxes() -> None:
     typed = cloze(predictions.cloze(Run("encoder", "The [MASK] sat on the [MASK].")))
     assert sentence(typed) == "The _ sat on the _." and typed.selected == typed.blanks[0]
     seen = predictions.cloze(run, token=IT, hidden="none")
-    assert sentence(cloze(seen)) == WAITER and "sees the word" in seen.finding
+    assert sentence(cloze(seen)) == WAITER and "sees the word" in cloze(seen).hint
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder"])
@@ -160,5 +159,7 @@ def test_the_end_of_a_text_is_said() -> None:
     end = next(iter(loaded("decoder").tokenizer.eos_ids))
     other = predictions.Candidate(on.words[1].id, "he", 0.3)
     ends = [predictions.Candidate(end, "ends here", 0.4), other]
-    assert predictions.headline(on, ends) == "Here the model would end the text, or else write “he”"
-    assert predictions.headline(on, [other, ends[0]]).endswith("or else end the text")
+    assert (
+        predictions.headline(on, ends) == "Here the model would end the text, or else write “he”."
+    )
+    assert predictions.headline(on, [other, ends[0]]).endswith("or else end the text.")

@@ -79,7 +79,8 @@ def test_words_are_masked_by_clicking_and_by_keyboard(visitor: Visitor) -> None:
     expect(token(visitor, "fox")).to_have_attribute("aria-pressed", "true")
     press_and_wait(visitor, "fox", ["small"])
     finding = page.locator(".panel .finding").first
-    expect(finding).to_contain_text("sees the word in the box")
+    expect(finding).to_contain_text("For this place the model would write")
+    expect(page.locator(ROW)).to_contain_text("sees the word in the box")
     token(visitor, "fox").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)

@@ -230,7 +230,7 @@ class Cloze(Figure):
     selected: the one that the bars hang from. names: what each is called by itself, as a screen
     reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model
     does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar
-    sets.
+    sets. hint: what a press does, on the page alone.
     """
 
     tokens: Annotated[tuple[str, ...], TOKENS] = ()
@@ -243,6 +243,7 @@ class Cloze(Figure):
     breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
     rows: Annotated[tuple[BarRow, ...], ROWS] = ()
     select_row: tuple[str, ...] = ()
+    hint: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,16 @@ const EMPTY = 2.2; // sizes of width of an empty box
 const TRACK = 38; // letters of the longest bar
 const LEAST = 6; // letters of the shortest track
 
+const HINT = { size: 1.1, alpha: 0.85 };
+
 /** @param {Pen} pen @param {Cloze} figure @param {Box} box */
-export function cloze(pen, figure, { x, y, width, height }) {
+export function cloze(pen, figure, { x, y: top, width, height }) {
   const { letter, look } = pen;
+  const isPage = pen.screen && !pen.least;
+  const hint = isPage && figure.hint ? pen.lines(figure.hint, width, HINT) : [];
+  hint.forEach((line, at) => pen.text(x, top + (0.5 + 1.4 * at) * letter, line, HINT));
+  const above = hint.length ? (1.4 * hint.length + 1.6) * letter : 0;
+  const y = top + above;
   const rows = figure.rows.length;
   const fits = (/** @type {any} */ made) =>
     made.lines <= LINES && (!height || made.height + leastRows(pen, rows) <= height);
@@ -37,7 +44,7 @@ export function cloze(pen, figure, { x, y, width, height }) {
   pen.select = figure.select_row;
   draw();
   pen.select = figure.select;
-  return tall + (rows ? high : row);
+  return above + tall + (rows ? high : row);
 }
 
 /** The words of a sentence in one type: where each stands, how many lines they take, and how high they are. @param {Pen} pen @param {Cloze} figure @param {number} size @param {number} x @param {number} width */

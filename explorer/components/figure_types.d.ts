@@ -79,7 +79,7 @@ export interface Cloud {
   keys: string[];
 }
 
-/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. */
+/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. hint: what a press does, on the page alone. */
 export interface Cloze extends Figure {
   tokens: string[];
   spaced: boolean[];
@@ -91,6 +91,7 @@ export interface Cloze extends Figure {
   breaks: number[];
   rows: BarRow[];
   select_row: string[];
+  hint: string;
 }
 
 /** Rotations one after another. */

@@ -623,7 +623,11 @@ const CUTS = {
   cloze(figure, most, says) {
     const { tokens, blanks, selected, rows } = figure;
     const kept = [...rows.keys()].slice(0, Math.max(1, most));
-    const around_ = around(tokens.length, [selected, ...blanks, ...named(tokens, says)], 3 * most);
+    const around_ = around(
+      tokens.length,
+      [selected, ...blanks, ...named(tokens, says)],
+      Math.max(16, 4 * most),
+    );
     return {
       ...part(figure, { tokens: withGaps(around_, tokens.length), rows: kept }, LEFT_OUT_TOKENS),
       omitted: omissions(

@@ -148,9 +148,9 @@ def cloze(
     on = prediction_at(run, token)
     likely = candidates(on)
     return Panel(
-        title=words(f"title_{'next' if on.kind == 'next' else 'hidden'}"),
-        finding=f"{headline(on, likely)}. {_hint(on, several)}",
-        figures=(_boxes(on, likely, word),),
+        title=words("next_title" if on.kind == "next" else "title"),
+        finding=headline(on, likely),
+        figures=(replace(_boxes(on, likely, word), hint=_hint(on, several)),),
         table={
             "word": [each.label for each in likely],
             "id": [each.id for each in likely],
