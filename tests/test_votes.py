@@ -103,6 +103,12 @@ def test_the_headline_is_the_vote_of_the_tested_heads(text: str, says: str) -> N
         assert (ballot.n_matches, ballot.n) == (tested[at].n_matches, tested[at].n)
 
 
+@pytest.mark.parametrize("name", ["encoder", "minilm"])
+def test_a_pronoun_before_all_nouns_gets_no_vote(name: str) -> None:
+    recording = read_once(name).record("She ate the apple with some fruit juice.")
+    assert not RecordingFacts(recording).votes("self")
+
+
 def test_a_model_under_edits_has_no_vote() -> None:
     recording = read_once("encoder").record(WAITER, (ZeroHead(0, 0),))
     assert not RecordingFacts(recording).votes("self")

@@ -67,15 +67,15 @@ def votes(
     labels: Sequence[str],
     tested: CoreferenceHeads,
 ) -> list[Vote]:
-    """The votes on the pronouns of a text, the clearest first; none where fewer than two heads find
-    nouns in test sentences.
+    """The votes on the pronouns of a text that a noun stands before, the clearest first; none where
+    fewer than two heads find nouns in test sentences.
 
     weights: of each head that votes, between words (row, column). nouns: mask of those that the
     pronouns may stand for (row, column), `coreference.candidates`. labels: of the columns."""
     best, found = voters(tested), []
     if not best:
         return []
-    for row in np.flatnonzero(nouns.any(axis=1)).tolist():
+    for row in np.flatnonzero(np.tril(nouns, -1).any(axis=1)).tolist():
         given = [np.where(nouns[row], weights[at][row], -1) for at in best]
         ballots = tuple(
             Ballot(*at, key, labels[key], float(of[key]), tested[at].n_matches, tested[at].n)
