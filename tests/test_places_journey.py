@@ -8,6 +8,7 @@ import driver
 from driver import Visitor
 from playwright.sync_api import expect
 
+from explorer.screens import needs
 from explorer.text import places
 
 pytestmark = driver.MARKS
@@ -47,7 +48,7 @@ def test_a_word_and_a_head_are_kept_through_all_places(visitor: Visitor) -> None
         rows = [row for row in (first, *SELECTED) if places.place_of(row) == name]
         for tab in dict.fromkeys(rows) if name != "classroom" else ():
             of = places.tab_of(tab)
-            title = of.titles.get("encoder", of.title)
+            title = needs.title(of, "encoder")
             visitor.go(place.title, title, places.labels(of).get(tab, ""))
             page.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{title}')")
             if tab != first:
