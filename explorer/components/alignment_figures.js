@@ -16,7 +16,7 @@ const UNDER = 0.3; // letters below them
 /** Two texts in lines, and links from the selected query up to its keys. @param {Pen} pen @param {Links} figure @param {Box} box */
 export function lines(
   pen,
-  { left, right, sides, texts, weights, back, selected, select },
+  { left, right, sides, texts, weights, back = new Float32Array(), selected, select },
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
