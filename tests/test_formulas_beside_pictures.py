@@ -121,7 +121,11 @@ def shapes(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool
 
 
 def probability(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool:
-    return not numbers["readout"] or f"({tenths(numbers['readout']['p'])})" in panel.finding
+    """In brackets behind the word, or with what it leads in the end."""
+    if not numbers["readout"]:
+        return True
+    p = re.escape(tenths(numbers["readout"]["p"]))
+    return re.search(rf"(?:\({p}\)|with {p}\.)", panel.finding) is not None
 
 
 def exchanged(panel: Panel, at: RecordedPlace, _: dict[str, Numbers]) -> bool:
@@ -135,6 +139,7 @@ LAWS: dict[str, Law] = {
     "positions.encoding": encoding,
     "positions.rotation": rotation,
     "positions.distance": distance,
+    "positions.answer": names_head,  # as the next, of a model that predicts no word
     "positions.order": names_head,
     "modern.rotary": lambda panel, at, numbers: (
         names_query(panel, at, numbers)
