@@ -580,18 +580,23 @@ def edit_model(
 
 
 def _show_effect(on: Edited) -> None:
-    """The panel of the experiments, or of the edits where there are some or the text is long."""
+    """What the edits change where there are some or the text is long; else what is left of the
+    answer without each word, and the experiments. The first of these is the headline."""
     is_edited = on.run.edits or len(on.plain.streams[0].tokens) > interventions.MAX_TOKENS
     panel, at = interventions.experiments, on.first
     if is_edited:
         panel, at = interventions.effect, on.at
     chosen = {"token": on.token, "attention": on.attention.name, "layer": at[0], "head": at[1]}
+    shown: list[tuple[Callable[..., Any], dict[str, Any]]] = []
     if is_edited or on.experiments:
-        tab.show(panel, on.run, url_state.values(panel, on.run, chosen))
+        shown.append((panel, url_state.values(panel, on.run, chosen)))
     of_words = url_state.values(interventions.words_out, on.run, {"token": on.token})
     is_plain = not edits_without(on.edits, HideWord)
     if is_plain and interventions.can_take_out(interventions.pair(on.run, **of_words)):
-        tab.show(interventions.words_out, on.run, of_words)
+        shown.insert(len(shown) if is_edited else 0, (interventions.words_out, of_words))
+    for place, (each, its) in enumerate(shown):
+        with st.container(key=None if place else "lead"):
+            tab.show(each, on.run, its)
     title = literal(model_names.title(on.run.model))
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
         st.caption(WORDS("edits_of_own_code", model=title))
