@@ -13,7 +13,6 @@ import pytest
 from conftest import HOSTILE, needs_smollm2, read_once
 from tolerances import STORED
 
-from benchmarks import names
 from explorer.analysis import coreference, opening, votes
 from explorer.analysis.coreference import CoreferenceHead
 from explorer.analysis.facts import RecordingFacts
@@ -309,57 +308,3 @@ def test_models_that_a_text_is_compared_in_are_those_whose_heads_vote() -> None:
     assert voting == [name for name in opening.VOTING if name in there]
     sizes = [registry.load(name).card.n_parameters for name in voting]
     assert sizes == sorted(sizes) and sizes[1] <= opening.CHEAP
-
-
-def test_another_model_that_disagrees_is_found_with_what_shows_it() -> None:
-    run = Run("encoder", DOOR)
-    found = compare.disagreement(run)
-    assert found is not None
-    assert (found.model, found.word, found.noun, found.other_noun) == (
-        "minilm",
-        "he",
-        "woman",
-        "man",
-    )
-    assert (found.n_votes, found.n) == (3, 3)
-    shown = screen(found.address)
-    (panel,) = shown.panels()
-    assert panel.finding.startswith("They disagree: “he”") and not shown.refused
-    assert compare.disagreement(run, token=int(found.address["token"])) == found
-    assert compare.disagreement(run, token=1) is None, "a word on which nobody votes"
-    assert compare.disagreement(Run("encoder", NURSE)) is None, "both say nurse"
-    assert compare.disagreement(Run("encoder", "the cat sat")) is None
-    assert compare.disagreement(Run("encoder", f"{DOOR} {'And so on. ' * 60}")) is None, "too long"
-    assert compare.disagreement(run, most=0) is None
-
-
-# Of the sentences in which a noun is named in how many it is right, and in how many one is named.
-LEAST = {"encoder": (0.78, 0.9), "minilm": (0.9, 0.85), "smollm2": (0.81, 0.95)}
-
-
-@pytest.mark.parametrize("name", [each for each in LEAST if each in registry.names()])
-def test_what_is_kept_of_the_votes_names_the_right_noun_often_enough(name: str) -> None:
-    """As `python -m benchmarks.names --votes` has measured it over 120 sentences."""
-    fingerprint = registry.load(name).card.fingerprint
-    kept = [votes.tested(fingerprint, n) for n in (2, 3)]
-    right, n = (sum(each[at] for each in kept if each) for at in (0, 1))
-    least_right, least_named = LEAST[name]
-    assert right >= least_right * n and n >= least_named * len(names.pronoun_sentences())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["encoder", "minilm"])
-def test_what_is_kept_of_the_votes_is_what_is_measured(name: str) -> None:
-    model = read_once(name)
-    found = names.count_votes(model, names.pronoun_sentences())
-    kept = {n: votes.tested(model.card.fingerprint, n) for n in found.by_votes}
-    assert found.by_votes == kept
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["encoder", "minilm"])
-def test_sentences_that_nothing_was_chosen_by_are_named_about_as_often(name: str) -> None:
-    sentences = names.pronoun_sentences(names.PRONOUN_VOTES)
-    found, (right, named) = names.count_votes(read_once(name), sentences), LEAST[name]
-    assert found.n == 60 and found.named >= (named - 0.1) * found.n
-    assert found.right >= (right - 0.1) * found.named

@@ -18,6 +18,7 @@ import numpy as np
 
 from explorer.analysis import changes, opening, predictions, word_classes, words
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.shared_votes import shared_votes
 from explorer.analysis.votes import Vote
 from explorer.analysis.word_classes import is_word
 from models.caching import in_slot, kept, loaded
@@ -89,13 +90,13 @@ class Offer:
 
 
 def offers(run: Run, others: Iterable[str] = ()) -> tuple[Offer, ...]:
-    """The offers of a run without edits, in the order of the kinds: to change words, to take a head
-    out, to take a word out, and to compare with one of the `others`, models by their names, which
-    are loaded where they are not. At most one of each kind."""
+    """The offers of a run without edits: to compare with one of the `others`, models by their
+    names, which are loaded where they are not, to change words, to take a head out, and to take a
+    word out. At most one of each kind."""
     recording = run.recording()
     beside = (compare(recording, other) for other in others if other != recording.model.name)
     first = next((each for each in beside if each is not None), None)
-    return (*own_offers(recording), *((first,) if first else ()))
+    return (*((first,) if first else ()), *own_offers(recording))
 
 
 @kept
@@ -476,36 +477,24 @@ def _said(vote: Vote, labels: Sequence[str]) -> Said:
 def compare(recording: Recording, other: str) -> Offer | None:
     """Another model whose tested heads name another noun of the same pronoun, both with LEAST_VOTES
     or more; None where they do not."""
-    vote = first_vote(recording)
-    if vote is None or not _stands_for_one(vote) or recording.edits or recording.as_ids:
+    if recording.edits or recording.as_ids:
         return None
-    labels = words.words(recording.streams[0], recording.text).labels
     try:
         second = loaded(other).record(recording.text)
     except TimeLimit:
         raise
     except ValueError:
         return None
-    of_second = words.words(second.streams[0], second.text).labels
-    again = _vote_in(second, _same_word(labels, vote.row, of_second))
-    if again is None or not _stands_for_one(again):
+    every = (each for each in shared_votes(recording, second) if each.outcome == "disagree")
+    if (first := next(every, None)) is None:
         return None
-    said, now = _said(vote, labels), _said(again, of_second)
-    if said.noun.casefold() == now.noun.casefold():
-        return None
+    labels = words.words(recording.streams[0], recording.text).labels
+    said, now = (_said(each, labels) for each in first)
     return Offer(
         MODELS,
         (("model", other),),
-        labels[vote.row],
+        labels[first.a.row],
         old=recording.model.name,
         new=other,
         votes=(said, now),
     )
-
-
-def _same_word(labels: Sequence[str], at: int, others: Sequence[str]) -> int:
-    """The place of a word among the words of another model: the same word, as often before."""
-    word = labels[at].casefold()
-    n_before = [each.casefold() for each in labels[:at]].count(word)
-    places = [place for place, each in enumerate(others) if each.casefold() == word]
-    return places[n_before] if n_before < len(places) else -1

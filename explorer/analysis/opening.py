@@ -282,18 +282,24 @@ VOTING = ("encoder", model_names.MINILM, model_names.SMOLLM2)
 CHEAP = 40_000_000  # parameters
 
 
-def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[SharedVote, ...]]]:
-    """The other models whose tested heads vote on a pronoun of a short text as those of its own do,
-    each with their votes; it reads the text, in models of so many parameters at most."""
+def voting_beside(run: Run, most: float = CHEAP) -> Iterator[str]:
+    """The other models of so many parameters at most whose heads vote on a short text; none for one
+    on which its own heads do not."""
     recording, there = run.recording(), model_names.names()
     is_short = len(recording.streams[0].tokens) <= MAX_TOKENS
     if not (is_short and votes_in_text(recording)):
         return
     for name in VOTING:
-        if name == run.model or name not in there or model_names.card(name)["n_parameters"] > most:
-            continue
+        if name != run.model and name in there and model_names.card(name)["n_parameters"] <= most:
+            yield name
+
+
+def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[SharedVote, ...]]]:
+    """The other models whose tested heads vote on a pronoun of a short text as those of its own do,
+    each with their votes; it reads the text, in models of so many parameters at most."""
+    for name in voting_beside(run, most):
         try:
-            found = shared_votes(recording, Run(name, run.text).recording())
+            found = shared_votes(run.recording(), Run(name, run.text).recording())
         except TimeLimit:
             raise
         except ValueError:  # no room for it now

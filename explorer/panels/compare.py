@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -36,7 +36,6 @@ from explorer.analysis.formatting import (
     plural,
     tenths,
 )
-from explorer.analysis.opening import CHEAP
 from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.terminology import sees_ahead
 from explorer.analysis.votes import Ballot, Vote
@@ -462,40 +461,6 @@ def _divided(vote: Vote, name: str) -> str:
         n = "others" if len(rest) > 1 else "other"
         return words("first_says", name=name, noun=first, rest=words(n), other=rest[0])
     return words("each_says", name=name, nouns=", ".join(dict.fromkeys((first, *rest))))
-
-
-class OtherNoun(NamedTuple):
-    """Another model that names another noun for a pronoun: its name, the pronoun and both nouns,
-    how many of its tested heads say so, and the words of the address that shows both."""
-
-    model: str
-    word: str
-    noun: str
-    other_noun: str
-    n_votes: int
-    n: int
-    address: Mapping[str, str]
-
-
-def disagreement(run: Run, token: int | None = None, most: float = CHEAP) -> OtherNoun | None:
-    """The first other model that comes with Headlight and names another noun for a pronoun of a
-    text; None where none does, and of a long text. It reads the text in models of so many
-    parameters at most. token: of the pronoun, any where None."""
-    groups = word_groups(run.recording(), run.recording().streams[0].name)
-    row = None if token is None else int(groups.of[token])
-    for model, found in opening.models_beside(run, most):
-        for a, b in (each for each in found if each.outcome == "disagree"):
-            if row not in (None, a.row):
-                continue
-            noun, other_noun = (
-                next(one.word for one in each.ballots if one.key == each.noun) for each in (a, b)
-            )
-            address = {"tab": "compare", "compare": "Model", "other_model": model}
-            address |= {"text": run.text, "model": run.model, "token": str(groups.starts[a.row])}
-            name, word = model_names.title(model), groups.labels[a.row]
-            n_votes, n = b.n_votes, len(b.ballots)
-            return OtherNoun(name, word, noun, other_noun, n_votes, n, address)
-    return None
 
 
 # ---- heads ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from explorer.analysis import offers
+from explorer.analysis import offers, opening
 from explorer.analysis.figures import TextTable
 from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
 from explorer.panels import spec
@@ -28,12 +28,12 @@ PLACES = {
 @spec.panel
 def measured(run: Run) -> Panel:
     """What is known to change what a model says of a text: words to change, a head or a word to
-    take out. Each was measured before it is told. A press shows it.
+    take out, another model that disagrees. Each was measured before it is told. A press shows it.
 
     Raises ValueError where nothing changes it enough.
     """
     words = sentences("offers", "measured")
-    every = offers.offers(run)
+    every = offers.offers(run, () if run.edits else opening.voting_beside(run))
     if not every:
         raise ValueError(words("none"))
     tries = [plain(offers_text.title(each, quoted)) for each in every]
