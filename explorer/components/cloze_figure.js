@@ -122,13 +122,13 @@ function word(pen, { selected, blanks, keys, names, pale, select }, each, y) {
 }
 
 /** The least height of the bars. @param {Pen} pen @param {number} rows */
-const leastRows = (pen, rows) => (rows ? 1.2 * pen.letter + rows * 1.3 * pen.type(1.3) : 0);
+const leastRows = (pen, rows) => (rows ? 2 * pen.letter + rows * 1.3 * pen.type(1.3) : 0);
 
 /** The bars that hang from a box: what draws them, how high they are, and the line that they hang on. @param {Pen} pen @param {Cloze} figure @param {any} own @param {{ x: number, y: number, width: number, height: number }} box */
 function bars(pen, { rows, select_row }, own, { x, y, width, height }) {
   const { letter, look } = pen;
   const hang = 1.6 * letter; // from the sentence to the first bar
-  const free = (height - hang) / Math.max(1, rows.length);
+  const free = (height - hang - 0.4 * letter) / Math.max(1, rows.length);
   const pitch = Math.max(1.3 * pen.type(1.3), Math.min(3 * letter, free));
   const [name, number] = [{ size: 1.45 }, { size: 1.15 }];
   const names = Math.min(
