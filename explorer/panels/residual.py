@@ -385,30 +385,12 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     )
     kind = "turns" if site == guesses.turning else "changes" if sublayer else "none"
     slots |= {"about": words(about, **slots), "moves": words("rises" if rises else "falls")}
-    shown = _telling_updates(guesses, at)
-    rows = tuple(
-        BarRow(
-            _update_label(places[guesses.sites[each]]),
-            (float(guesses.after[each]), norms[guesses.sites[each]]),
-            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]])),
-            selected=each == at,
-            key=guesses.sites[each],
-        )
-        for each in shown
-    )
-    left_out = len(places) - len(shown)
     equation = _equation(selection, place)
     return Panel(
         title=words("title", **slots),
         finding=words(kind, **slots),
         figures=(
-            Bars(
-                title=words("bars", **slots),
-                note=words("left_out", n=left_out, **slots) if left_out else "",
-                select=("block",),
-                columns=(words("probability", **slots), words("norm")),
-                rows=rows,
-            ),
+            _listed(places, guesses, norms, at, slots),
             Stack(figures=(replace(equation, note=""),)),
         ),
         table={
@@ -426,6 +408,36 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         file="updates-prediction",
         formulas=("added",) if layers else ("added", "add-norm"),
         at={"site": site, "stream": selection.stream.name, "run": hidden if is_hidden else run},
+    )
+
+
+def _listed(
+    places: Mapping[str, residual.SubLayer],
+    guesses: opening.Guesses,
+    norms: Mapping[str, float],
+    at: int,
+    slots: Mapping[str, Any],
+) -> Bars:
+    """The telling updates, each with the probability after it and its norm; the one at a place is
+    selected."""
+    words, shown = sentences(CONCEPT, "guess"), _telling_updates(guesses, at)
+    rows = tuple(
+        BarRow(
+            _update_label(places[guesses.sites[each]]),
+            (float(guesses.after[each]), norms[guesses.sites[each]]),
+            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]])),
+            selected=each == at,
+            key=guesses.sites[each],
+        )
+        for each in shown
+    )
+    left_out = len(places) - len(shown)
+    return Bars(
+        title=words("bars", **slots),
+        note=words("left_out", n=left_out, **slots) if left_out else "",
+        select=("block",),
+        columns=(words("probability", **slots), words("norm")),
+        rows=rows,
     )
 
 
