@@ -10,7 +10,7 @@ from app_harness import clean, page_at, panels_on
 
 from explorer.analysis import gallery as measures
 from explorer.analysis.formatting import fill
-from explorer.panels import spec
+from explorer.state import url_state
 from explorer.text import gallery, lesson
 from explorer.text.gallery import FINDS, Find
 from models.run import Run
@@ -63,8 +63,7 @@ def test_an_address_names_the_text_the_model_and_choices_that_are_there(find: Fi
         "model": find.model,
         **find.choices,
     }
-    names = {each.name for every in spec.choices_by_panel().values() for each in every}
-    assert {*find.choices} <= names | {"edits", "layer", "head", "token", "attention", "ask"}
+    assert {*find.choices} <= {*url_state.names()}
 
 
 @pytest.mark.slow
