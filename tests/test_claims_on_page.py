@@ -66,7 +66,7 @@ def test_a_link_opens_a_claim_and_a_choice_and_refuses_what_is_not_there() -> No
     wrong = {"claim": "<b>", "claim_verdict": "?", "claim_note": "9" * 900}
     app = clean(page_at("claims", model="induction", **wrong))
     assert len(listed(app)) == len(claims.CLAIMS)
-    assert not set(app.query_params) - {"model", "tab"}
+    assert not set(app.query_params) - {"model", "tab", "text"}
 
 
 @driver.browser_test

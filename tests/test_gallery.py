@@ -3,15 +3,23 @@ shows it."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from time import sleep
+from urllib.parse import parse_qs, urlencode, urlsplit
 
+import driver
 import pytest
 from app_harness import clean, page_at, panels_on
+from conftest import on_page
+from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import gallery as measures
 from explorer.analysis.formatting import fill
-from explorer.panels import spec
-from explorer.text import gallery, lesson
+from explorer.analysis.verdicts import FAILS, HOLDS, SHORT, Verdict
+from explorer.components import codec
+from explorer.panels import claims
+from explorer.state import url_state
+from explorer.text import claims as claims_text
+from explorer.text import gallery, lesson, places
 from explorer.text.gallery import FINDS, Find
 from models.run import Run
 
@@ -63,8 +71,7 @@ def test_an_address_names_the_text_the_model_and_choices_that_are_there(find: Fi
         "model": find.model,
         **find.choices,
     }
-    names = {each.name for every in spec.choices_by_panel().values() for each in every}
-    assert {*find.choices} <= names | {"edits", "layer", "head", "token", "attention", "ask"}
+    assert {*find.choices} <= {*url_state.names()}
 
 
 @pytest.mark.slow
@@ -100,3 +107,126 @@ def test_the_list_of_finds_has_titles_addresses_and_sentences() -> None:
     rome, address, _, sentence = every[0]
     assert "head 4 of layer 23" in rome and "ZeroHead%3A23%3A4" in address
     assert "Italy" in sentence and "81%" in sentence
+
+
+# ---- the tab Concepts ----------------------------------------------------------------------------
+
+
+def groups(app: AppTest) -> list[dict]:
+    """The groups of cards on a page, as they were told."""
+    (told,) = [
+        codec.decode(one.proto.bytes)[0]
+        for one in on_page(app)
+        if one.proto.component_name == "headlight.cards"
+    ]
+    return told["groups"]
+
+
+VIEWS = [word for word in places.TABS["concepts"].views.panels if word != "All"]
+
+
+def test_a_bare_address_opens_on_all_cards_and_one_that_chooses_on_a_concept() -> None:
+    app = clean(page_at("concepts"))
+    finds, concepts = groups(app)
+    assert [each["id"] for each in finds["cards"]] == [find.id for find in FINDS]
+    assert finds["shown"] + len(concepts["cards"]) <= 25, "what stands in sight"
+    assert [each["id"] for each in concepts["cards"]] == VIEWS and len(VIEWS) == 20
+    assert not panels_on(app)
+    for card in concepts["cards"]:
+        assert lesson.parts(card["to"])[1]["look_at"] == card["id"]
+    (first,) = panels_on(clean(page_at("concepts", look_at="Scale")))
+    assert first["panel"] == "soft_lookup.scale"
+    old = clean(page_at("concepts", layer="1", head="2"))  # of a link that names no concept
+    assert panels_on(old)[0]["panel"] == "soft_lookup.temperature"
+
+
+def test_a_card_says_whether_its_law_holds_as_it_was_measured() -> None:
+    text = "The waiter brought the soup but it was cold."
+    run = Run("induction", text)
+    of_concept = claims_text.of_concepts()
+    assert {*of_concept} <= {*VIEWS} and len(of_concept) >= 9
+    app = page_at("concepts", model="induction", text=text, look_at="All")
+    quick = {name: [each for each in every if not each.slow] for name, every in of_concept.items()}
+    expected = {
+        name: claims_text.together([claims.evaluate(run, each) for each in every])
+        for name, every in quick.items()
+    }
+    words = {HOLDS: "holds", FAILS: "fails", "": ""}
+    for _ in range(300):
+        clean(app.run())
+        cards = {each["id"]: each for each in groups(app)[1]["cards"]}
+        if all(cards[name]["verdict"] == words[of] for name, of in expected.items()):
+            break
+        sleep(0.1)
+    assert {name: cards[name]["verdict"] for name in expected} == {
+        name: words[of] for name, of in expected.items()
+    }
+    assert {*expected.values()} >= {HOLDS, FAILS}
+    said = {each["verdict"]: each["law"] for each in cards.values()}
+    assert said["holds"] == "law holds here" and said["fails"] == "law fails here"
+
+
+def test_one_claim_that_fails_decides() -> None:
+    verdict = lambda word: Verdict(word, 1.0, "1", "")
+    assert claims_text.together([verdict(HOLDS), verdict(FAILS)]) == FAILS
+    assert claims_text.together([verdict(SHORT), verdict(HOLDS)]) == HOLDS
+    assert claims_text.together([verdict(SHORT)]) == claims_text.together([]) == ""
+
+
+HOSTILE_TEXT = "<b>bold</b> [link](x) $x$ **y** the cat saw it"
+
+
+@driver.browser_test
+def test_a_reader_opens_a_find_and_a_concept_and_comes_back(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/learn?tab=concepts&{urlencode({'text': HOSTILE_TEXT})}")
+    page.get_by_role("button", name="All concepts").click()
+    page.get_by_role("heading", name="10 finds").wait_for()
+    card = page.get_by_role("link", name="Why the scale")
+    card.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**look_at=Scale**")
+    page.locator("[data-panel='soft_lookup.scale']").wait_for()
+    page.get_by_role("button", name="All concepts").click()
+    page.get_by_role("link", name="Why the scale").wait_for()
+    visitor.at_rest()
+    page.get_by_text("5 more finds").click()
+    page.get_by_role("link", name="The same words, shuffled").click()
+    page.wait_for_url("**/architecture?**tab=positions**")
+    page.locator("[data-panel='positions.answer']").wait_for()
+    page.go_back()
+    page.get_by_role("link", name="Laws that fail here").click()
+    page.wait_for_url("**tab=claims**")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)])
+@driver.browser_test
+def test_no_card_is_cut_and_none_lies_over_another(
+    visitor: driver.Visitor, size: tuple[int, int]
+) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    for path in ("/learn?tab=concepts", "/learn"):
+        page.goto(f"{visitor.server}{path}")
+        page.locator(".cards .card").first.wait_for()
+        visitor.at_rest()
+        n_cards, cut = page.evaluate(CUT)
+        assert n_cards >= 5 and cut == [], (path, size)
+
+
+CUT = """() => {
+  const bad = [];
+  let n = 0;
+  const find = (root) => { for (const each of root.querySelectorAll("*")) {
+    if (each.matches(".cards .card")) {
+      const box = each.getBoundingClientRect();
+      const [wide, high] = [each.clientWidth + 1, each.clientHeight + 1];
+      const isCut = each.scrollWidth > wide || each.scrollHeight > high;
+      const isOut = box.right > innerWidth || box.left < 0;
+      if (box.width) n++;
+      if (box.width && (isCut || isOut)) bad.push(each.textContent);
+    }
+    if (each.shadowRoot) find(each.shadowRoot);
+  } };
+  find(document);
+  return [n, bad]; }"""

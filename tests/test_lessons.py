@@ -14,7 +14,7 @@ from itertools import product
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from app_harness import clean, page_at, told
+from app_harness import clean, page_at
 from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
@@ -25,7 +25,7 @@ from explorer.panels import lessons, worksheet
 from explorer.text import lesson
 from explorer.text.lesson import Item, Lesson
 from models import edits
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
 from models.run import Run
 
 NEPAL = (
@@ -51,6 +51,16 @@ def bars(app: AppTest) -> list[dict]:
         for one in on_page(app)
         if one.proto.component_name == "headlight.lesson_bar"
     ]
+
+
+def cards(app: AppTest) -> dict[str, dict]:
+    """What the cards of lessons on a page were told, by the lessons' names."""
+    (told,) = [
+        codec.decode(one.proto.bytes)[0]
+        for one in on_page(app)
+        if one.proto.component_name == "headlight.cards"
+    ]
+    return {each["id"]: each for group in told["groups"] for each in group["cards"]}
 
 
 def opened_text(document: str) -> str:
@@ -296,7 +306,8 @@ def test_on_an_awkward_text_a_lesson_is_whole_or_says_why_not(text: str, model: 
             assert re.fullmatch(r"[A-Z“][^\n{}]+\.", str(why))
             assert text != GERMAN
             app = page_at("lessons", model=model, text=text)
-            assert not app.exception and str(why) in told(app)
+            card = cards(clean(app))[name]
+            assert card["foot"] == str(why) and not card["is_there"] and not card["to"]
             continue
         for item in made.items:
             assert "{" not in words(item) and "“”" not in words(item), item
@@ -393,6 +404,34 @@ def test_a_hostile_lesson_is_told_as_it_is_written() -> None:
     made = Lesson(HOSTILE["script"], (Item("/", heading=HOSTILE["bold"], note=HOSTILE["latex"]),))
     (bar,) = bars(clean(page_at("heads", lesson=made.word)))
     assert bar["title"] == HOSTILE["script"] and bar["items"][0]["heading"] == HOSTILE["bold"]
+
+
+def test_a_card_begins_its_lesson_and_says_how_long_it_takes() -> None:
+    app = clean(page_at("lessons"))
+    every = cards(app)
+    assert [*every] == [*lessons.written()]
+    for name, card in every.items():
+        tab, choices = lesson.parts(card["to"])
+        assert (choices["lesson"], choices["lesson_step"]) == (name, "1")
+        about = lessons.written()[name]
+        first, n = lessons.beginning(Run("encoder", OPENING_TEXT), name)
+        assert tab == lesson.parts(first.address)[0]
+        assert card["foot"] == f"{n} steps, {about['minutes']} min" and card["says"] in str(about)
+    assert every["three-minutes"]["foot"] == "8 steps, 3 min"
+
+
+def test_the_readers_own_lesson_is_one_press_away_and_open_where_it_has_steps() -> None:
+    assert not {each.key for each in page_at("lessons").text_input} & {"lesson_title"}
+    app = clean(page_at("lessons", my_lesson="1"))
+    assert "lesson_title" in {each.key for each in app.text_input}
+    app = page_at("lessons")
+    app.session_state["own_lesson"] = OWN
+    assert "lesson_title" in {each.key for each in clean(app.run()).text_input}
+
+
+def test_a_text_that_no_address_holds_has_cards_that_are_pressed() -> None:
+    app = clean(page_at("lessons", text="The dog saw the cat. " * 400))
+    assert not cards(app)["lecture"]["to"] and cards(app)["first-attention"]["to"]
 
 
 def test_steps_of_an_own_lesson_are_ordered_written_and_removed() -> None:

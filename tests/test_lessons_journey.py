@@ -150,6 +150,7 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     other.page.goto(link)  # the link holds the lesson whole
     at_step(other, 2, 2)
     other.page.goto(f"{visitor.server}/learn")
+    other.page.get_by_role("link", name="My own lesson").click()
     other.page.get_by_role("heading", name="Your own lesson").wait_for()
     other.at_rest()
     sent = {"name": "lesson.json", "mimeType": "application/json", "buffer": file.read_bytes()}
@@ -226,6 +227,7 @@ def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server:
     made = Lesson("Long", items)
     assert not url_state.fits_address(made.word)
     teacher.page.goto(f"{server}/learn")
+    teacher.page.get_by_role("link", name="My own lesson").click()
     teacher.page.get_by_role("heading", name="Your own lesson").wait_for()
     teacher.at_rest()
     sent = {"name": "a.json", "mimeType": "application/json", "buffer": made.json.encode()}

@@ -174,8 +174,8 @@ def resting(run: Run) -> FindMeasure:
 def disagreement(run: Run, other: str) -> FindMeasure:
     """The number of tested heads that name the noun of a pronoun, the lesser of two models; 0 where
     they name the same, or one of them none."""
-    labels, said = _named(run)
-    _, said_there = _named(Run(other, run.text))
+    labels, said = _said_noun(run)
+    _, said_there = _said_noun(Run(other, run.text))
     if said is None or said_there is None or said[1] == said_there[1]:
         return FindMeasure(0.0, {})
     (pronoun, noun, n_votes), (_, noun_there, n_votes_there) = said, said_there
@@ -192,7 +192,7 @@ def disagreement(run: Run, other: str) -> FindMeasure:
     return FindMeasure(float(min(n_votes, n_votes_there)), numbers)
 
 
-def _named(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
+def _said_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
     """The words of a text, and of the clearest vote its pronoun and its noun by their places among
     these, with the number of votes; None where no noun is named."""
     recording = run.recording()

@@ -117,6 +117,8 @@ class Visit:
     lesson_title: str = ""
     lesson_file: Sent = field(default_factory=dict)  # a file of a lesson
     lesson_order: Sent = field(default_factory=dict)  # a step that was dragged to another place
+    lesson_cards: Sent = field(default_factory=dict)  # a card that no address leads to
+    concept_cards: Sent = field(default_factory=dict)  # the same on the tab Concepts
     quiz_answers: Sent = field(default_factory=dict)  # the questions on the text
 
 

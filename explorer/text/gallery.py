@@ -74,12 +74,12 @@ def _bars(numbers: Mapping[str, Any]) -> list[list[Any]]:
     return [[numbers["word"], numbers["before"], numbers["after"]]]
 
 
-def _read() -> tuple[Find, ...]:
+def _of_file() -> tuple[Find, ...]:
     with (Path(__file__).parent / "gallery.toml").open("rb") as file:
         return tuple(Find(**each) for each in tomllib.load(file)["find"])
 
 
-FINDS = _read()
+FINDS = _of_file()
 
 
 def finds() -> Iterator[tuple[str, str, bool, str]]:

@@ -85,7 +85,7 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
         CardGroup(CARDS("finds", n=len(finds)), finds, "tall", shown=FEW_FINDS, more=more),
         CardGroup(CARDS("title"), cards, "flat", links),
     )
-    mounts.cards([each for each in groups if each.cards], "concept cards", _open_concept)
+    mounts.cards([each for each in groups if each.cards], "concept_cards", _open_concept)
     url_state.write()
 
 
@@ -100,7 +100,7 @@ def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard
 
 def _open_concept() -> None:
     """Open the concept whose card was pressed, or the claims, where no address leads to it."""
-    if word := st.session_state["concept cards"]["pick"]:
+    if word := visit.concept_cards["pick"]:
         st.session_state.look_at = word
     else:
         visit.wanted_page = "claims"

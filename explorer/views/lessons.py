@@ -45,7 +45,7 @@ def lessons_tab(
     links = [(WORDS("close" if my_lesson else "own"), to)]
     title = WORDS("title", least=min(minutes), most=max(minutes))
     cards = [_card(run, name) for name in names]
-    mounts.cards([CardGroup(title, cards, "tall", links)], "lesson cards", partial(_begin, run))
+    mounts.cards([CardGroup(title, cards, "tall", links)], "lesson_cards", partial(_begin, run))
     if is_open:
         st.header(WORDS("yours"), anchor=False)
         st.caption(WORDS("how"))
@@ -85,7 +85,7 @@ def _first_step(word: str) -> dict[str, str]:
 def _begin(run: Run) -> None:
     """Begin the lesson whose card was pressed, or open the reader's own, where no address leads to
     it."""
-    name = st.session_state["lesson cards"]["pick"]
+    name = visit.lesson_cards["pick"]
     if not name:
         st.session_state.my_lesson = FALSE if st.session_state.my_lesson == TRUE else TRUE
     elif name in lessons.written():
