@@ -115,7 +115,7 @@ def opening(model: str) -> Iterator[str]:
     yield "| offer | what happens | measured |"
     yield "|---|---|---|"
     for each in made.values():
-        cells = offers_text.title(each), offers_text.result(each).rstrip("."), measured(each)
+        cells = offers_text.what(each), offers_text.result(each).rstrip("."), measured(each)
         yield f"| {' | '.join(cells)} |"
 
 

@@ -78,9 +78,7 @@ def test_the_opening_sentence_has_three_offers() -> None:
 
 def test_offers_are_told_in_words() -> None:
     made = by_kind(Run("encoder", WAITER))
-    told = {
-        each.kind: (offers_text.title(each), offers_text.result(each)) for each in made.values()
-    }
+    told = {each.kind: (offers_text.what(each), offers_text.result(each)) for each in made.values()}
     assert told == {
         "change": ("Change *it was cold* to *he was late*", "All three heads move to *waiter*."),
         "head": (
@@ -93,7 +91,7 @@ def test_offers_are_told_in_words() -> None:
         ),
     }
     odd = offers.Offer("word", (), "it", old="a*b<i>", guesses=made["word"].guesses)
-    assert "<i>" not in offers_text.title(odd) and "*a*b" not in offers_text.title(odd)
+    assert "<i>" not in offers_text.what(odd) and "*a*b" not in offers_text.what(odd)
     two = offers.Said(("soup", "Peter", "Peter"), "Peter")
     some = offers.Offer("change", (), "it", old="a", new="b", votes=(two, two))
     assert offers_text.result(some) == "Two of three heads move to *Peter*."

@@ -113,14 +113,14 @@ def test_a_bare_address_is_what_its_page_opens_on() -> None:
 
 def test_a_press_on_a_head_leads_to_the_address_that_shows_it() -> None:
     shown = screen({"text": TEXT})
-    grid, head = shown.panels()
-    after = screen(shown.after(grid.name, {"layer": 0, "head": 3}))
+    assert [each.name for each in shown.panels()] == ["attention.votes", "attention.heads"]
+    after = screen(shown.after("attention.heads", {"layer": 0, "head": 3}))
     assert (after.chosen["layer"], after.chosen["head"]) == (0, 3)
     assert after.chosen["token"] == shown.chosen["token"], "the word stays selected"
     assert "Layer 0, head 3" in list(after.panels())[1].title
-    word = screen(after.after(head.name, {"row": 4}))
+    word = screen(after.after("attention.head", {"row": 4}))
     assert (word.chosen["layer"], word.chosen["head"], word.chosen["token"]) == (0, 3, 4)
-    assert screen(word.after(head.name, {"row": -1})).chosen["token"] == EVERY
+    assert screen(word.after("attention.head", {"row": -1})).chosen["token"] == EVERY
 
 
 def test_all_heads_are_there_before_it_is_known_what_is_told() -> None:

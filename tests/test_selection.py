@@ -81,12 +81,12 @@ def test_the_head_that_opens_is_the_best_tested_one_that_says_the_noun() -> None
         (of,), tokens = recording.attention, recording.streams[0].tokens
         tested = coreference.measured_heads(recording, of)
         vote = opening.voted(recording, of.name)
-        assert vote is not None and vote.is_named
-        assert (tokens[vote.query], tokens[vote.key]) == ("it", "soup")
+        assert vote is not None and vote.n_votes
+        assert (tokens[vote.query], tokens[vote.keys[0]]) == ("it", "soup")
         assert tested[vote.at].n_matches == max(each.n_matches for each in tested.values())
     divided = Run("encoder", "Anna gave the dog some water because it was thirsty.").recording()
     vote = opening.voted(divided, "self")
-    assert vote is not None and not vote.is_named
+    assert vote is not None and not vote.n_votes
     assert divided.streams[0].tokens[vote.query] == "it"
 
 
@@ -127,10 +127,10 @@ def test_one_word_travels_through_the_tabs_or_a_tab_says_why_not(model: str, tex
         assert is_same or (why and why in panel.finding), (name, token, panel.finding)
         head = panel.at.get("layer"), panel.at.get("head")
         if name in ("anatomy.weight", "score_parts.sources"):
-            assert head == vote.at and panel.at["source"] == vote.key, name
+            assert head == vote.at and panel.at["source"] == vote.keys[0], name
         shown.add(name)
     assert len(shown) >= (5 if model == "minilm" else 8)
-    if vote.is_named:
+    if vote.n_votes:
         title = spec.PANELS["embeddings.contexts"](run).title
         assert title.startswith(f"“{tokens[vote.key]}”")
 

@@ -24,9 +24,9 @@ from explorer.analysis import (
     soft_lookup,
 )
 from explorer.analysis.answers import ReadWord, SpokenWord, on_words
-from explorer.analysis.attention import argmax_id, axes, groups, strongest_cell
+from explorer.analysis.attention import argmax_id, axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.findings import Finding, word_groups
+from explorer.analysis.findings import Finding, vote_finding
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
 from models import model_names
@@ -53,8 +53,10 @@ def attention(recording: Recording) -> str:
 
 
 def finding(recording: Recording, of: Attention) -> Finding | None:
-    """The strongest finding of an attention that is seen in a head."""
-    return next((each for each in _seen_in_heads(recording) if each.attention == of.name), None)
+    """The strongest finding of an attention that is seen in a head: the clearest vote of its tested
+    heads, which is known before all others."""
+    own = (each for each in _seen_in_heads(recording) if each.attention == of.name)
+    return voted(recording, of.name) or next(own, None)
 
 
 def _seen_in_heads(recording: Recording) -> Iterator[Finding]:
@@ -62,49 +64,17 @@ def _seen_in_heads(recording: Recording) -> Iterator[Finding]:
     return (each for each in every if each.page == "heads")
 
 
-class Voted(NamedTuple):
-    """What the vote on a pronoun opens: the best-tested head that says the noun that is named, of a
-    divided vote the best-tested one, and its weight from the pronoun to its noun."""
-
-    layer: int
-    head: int
-    query: int
-    key: int
-    is_named: bool  # False where the heads are divided
-
-    @property
-    def at(self) -> tuple[int, int]:
-        """(layer, head)."""
-        return self.layer, self.head
-
-
 @kept
-def voted(recording: Recording, attention: str) -> Voted | None:
-    """What the clearest vote of the tested heads of an attention opens; None without one."""
-    first = next(iter(RecordingFacts(recording).votes(attention)), None)
-    if first is None:
-        return None
-    of = RecordingFacts(recording).attention(attention)
-    rows, keys = groups(recording, of, axes(recording, of))
-    said = [each for each in first.ballots if first.noun in (None, each.key)]
-    best, query = said[0], rows.starts[first.row]
-    pieces = np.flatnonzero(keys.of == best.key)
-    key = int(pieces[of.pattern[best.layer, best.head, query, pieces].argmax()])
-    return Voted(best.layer, best.head, query, key, first.noun is not None)
+def voted(recording: Recording, attention: str) -> Finding | None:
+    """The clearest vote of the tested heads of an attention; None without one."""
+    facts = RecordingFacts(recording)
+    first = next(iter(facts.votes(attention)), None)
+    return vote_finding(recording, facts.attention(attention), first) if first else None
 
 
 def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple[int, int]:
-    """The head (layer, head) of an attention that every tab opens on: the one that the vote opens,
-    else the `found_head`."""
-    vote = voted(recording, of.name)
-    if vote is not None and layer in (None, vote.layer):
-        return vote.at
-    return found_head(recording, of, layer)
-
-
-def found_head(recording: Recording, of: Attention, layer: int | None = None) -> tuple[int, int]:
-    """The head of an attention's strongest finding, or else, and in a `layer` that is another
-    one's, the one whose name stands out most."""
+    """The head (layer, head) of an attention that every tab opens on: that of its strongest
+    finding, or else, and in a `layer` that is another one's, the one whose name stands out most."""
     first = finding(recording, of)
     if first is not None and layer in (None, first.at[0]):
         return first.at
@@ -129,14 +99,13 @@ def cell(
     query: int | None = None,
     key: int | None = None,
 ) -> tuple[int, int]:
-    """The cell (query, key) of a head: of the head that the vote opens its weight to the noun, of
-    that of the attention's strongest finding the finding's, else the largest of the head, or of the
+    """The cell (query, key) of a head: that of the attention's strongest finding where it is of
+    this head, of a vote also where its pronoun is chosen; else the largest of the head, or of the
     row or the column that is chosen."""
-    vote, first = voted(recording, of.name), finding(recording, of)
-    if vote is not None and vote.at == at and key is None and query in (None, vote.query):
-        return vote.query, vote.key
-    is_told = first is not None and first.at == at and first.query >= 0 and first.keys
-    if first is not None and is_told and query is None and key is None:
+    first = finding(recording, of)
+    if first is None or first.at != at or first.query < 0 or not first.keys or key is not None:
+        return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
+    if query is None or (first.ballots and query == first.query):
         return first.query, first.keys[0]
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
 
@@ -148,12 +117,11 @@ def lookup(
     head: int | None = None,
     query: int | None = None,
 ) -> tuple[int, int, int]:
-    """(layer, head, query) of a lookup, in which what is given is kept: that of the vote, else of
-    the strongest finding, else of the row whose second key matters most."""
-    given, vote, first = (layer, head, query), voted(recording, of.name), finding(recording, of)
-    told = [] if vote is None else [(*vote.at, vote.query)]
-    told += [(*first.at, first.query)] if first is not None and first.query >= 0 else []
-    for found in told:
+    """(layer, head, query) of a lookup, in which what is given is kept: that of the strongest
+    finding, else of the row whose second key matters most."""
+    given, first = (layer, head, query), finding(recording, of)
+    if first is not None and first.query >= 0:
+        found = (*first.at, first.query)
         if all(one in (None, other) for one, other in zip(given, found)):
             return found
     return _divided(recording, of.name, *given)
@@ -182,13 +150,6 @@ def found_word(recording: Recording, of: Attention) -> int | None:
         return None
     first = finding(recording, of)
     return first.query if first is not None and first.query >= 0 else None
-
-
-def voted_word(recording: Recording, of: Attention) -> int | None:
-    """The pronoun of the clearest vote of the tested heads, as its first token; None without a
-    vote."""
-    every = RecordingFacts(recording).votes(of.name)
-    return word_groups(recording, of.query).starts[every[0].row] if every else None
 
 
 def word(recording: Recording, stream: Stream) -> int:
@@ -251,7 +212,7 @@ def contrasted(recording: Recording, stream: Stream) -> Contrasted | None:
     if stream.tokens[token].strip().casefold() in SENSES:
         return Contrasted(token, "")
     votes = [voted(recording, each.name) for each in recording.attention]
-    token = next((each.key for each in votes if each is not None and each.is_named), token)
+    token = next((each.keys[0] for each in votes if each is not None and each.n_votes), token)
     start, end = stream.spans[token]
     return Contrasted(token, recording.text[max(0, start) : max(0, end)].strip())
 

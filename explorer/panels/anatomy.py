@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import anatomy, consistency, coreference, opening, weight_texts
+from explorer.analysis import anatomy, consistency, opening, weight_texts
 from explorer.analysis.csv import stacked
 from explorer.analysis.figures import (
     BarRow,
@@ -209,11 +209,11 @@ def _why_this_head(selection: Selection, key: int) -> str:
     heads opens; else ""."""
     recording, of = selection.recording, selection.attention
     vote = opening.voted(recording, of.name)
-    if vote is None or (*vote.at, vote.query, vote.key) != (*selection.at, key):
+    if vote is None or (*vote.at, vote.query, *vote.keys) != (*selection.at, key):
         return ""
-    tested = coreference.measured_heads(recording, of)[vote.at]
-    name = "says_the_noun" if vote.is_named else "tested_best"
-    slots = {"key": selection.axes.keys[key], "found": tested.n_matches, "n": tested.n}
+    own = next(each for each in vote.ballots if (each.layer, each.head) == vote.at)
+    name = "says_the_noun" if vote.n_votes else "tested_best"
+    slots = {"key": selection.axes.keys[key], "found": own.n_matches, "n": own.n}
     return " " + sentences(CONCEPT, "weight")(name, **slots)
 
 

@@ -41,10 +41,10 @@ from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameter
 from explorer.panels.selection import (
     TOKEN,
     FirstAttention,
-    FoundHead,
-    FoundLayer,
+    Head,
     HeadOrEvery,
     KeyOfRow,
+    Layer,
     LayerOrEvery,
     OpenedAttention,
     RowOrEvery,
@@ -303,7 +303,8 @@ def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> T
 
 def _voted_row(run: Run, chosen: Mapping[str, Any]) -> int | None:
     """The pronoun that the heads of an attention vote on most clearly."""
-    return opening.voted_word(run.recording(), attention_of(run, chosen))
+    vote = opening.voted(run.recording(), attention_of(run, chosen).name)
+    return vote.query if vote else None
 
 
 @spec.panel
@@ -436,8 +437,8 @@ def after_press(
 @spec.panel
 def head(
     run: Run,
-    layer: FoundLayer = OPENS,
-    head: FoundHead = OPENS,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
     token: RowOrEvery = OPENS,
     key: KeyOfRow = OPENS,
     view: Annotated[

@@ -250,7 +250,7 @@ def _of_head(
     first = select(run, layer or 0, head or 0, attention=attention)
     at = first.layer, first.head
     if layer is None or head is None:
-        at = opening.found_head(first.recording, first.attention)
+        at = opening.head(first.recording, first.attention)
     on = select(run, *at, attention=attention)
     row = place_if_any("token", token, len(on.axes.rows))
     row = opening.row(on.recording, on.attention, at) if row is None else row

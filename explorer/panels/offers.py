@@ -26,17 +26,17 @@ PLACES = {
 
 @spec.predicts
 @spec.panel
-def measured(run: Run) -> Panel:
+def what_changes(run: Run) -> Panel:
     """What is known to change what a model says of a text: words to change, a head or a word to
     take out, another model that disagrees. Each was measured before it is told. A press shows it.
 
     Raises ValueError where nothing changes it enough.
     """
-    words = sentences("offers", "measured")
+    words = sentences("offers", "what_changes")
     every = offers.offers(run, () if run.edits else opening.voting_beside(run))
     if not every:
         raise ValueError(words("none"))
-    tries = [plain(offers_text.title(each, quoted)) for each in every]
+    tries = [plain(offers_text.what(each, quoted)) for each in every]
     results = [plain(offers_text.result(each, quoted)).rstrip(".") + "." for each in every]
     addresses = [address(each) for each in every]
     return Panel(

@@ -314,13 +314,6 @@ def _head(at: int) -> Callable[[Run, Chosen], int]:
     )[at]
 
 
-def _found(at: int) -> Callable[[Run, Chosen], int]:
-    """The layer, 0, or the head, 1, of an attention's strongest finding."""
-    return lambda run, chosen: opening.found_head(
-        run.recording(), attention_of(run, chosen), chosen.get("layer")
-    )[at]
-
-
 def _lookup(at: int) -> Callable[[Run, Chosen], int]:
     """The layer, 0, the head, 1, or the query, 2, of the lookup that an attention opens on."""
     names = ("layer", "head", "token")
@@ -394,9 +387,6 @@ OpenedAttention = Annotated[str, replace(ATTENTION, suits=_opened_attention)]
 # The head that an attention opens on, or all of them.
 Layer = Annotated[int, LAYER]
 Head = Annotated[int, HEAD]
-# That of the strongest finding, which Heads tells.
-FoundLayer = Annotated[int, replace(LAYER, suits=_found(0))]
-FoundHead = Annotated[int, replace(HEAD, suits=_found(1))]
 LayerOrEvery = Annotated[int | None, replace(LAYER, suits=EVERY, takes_every=True)]
 HeadOrEvery = Annotated[int | None, replace(HEAD, suits=EVERY, takes_every=True)]
 # In the head: the row that is told of, or the cell; for the first no key is selected at first.

@@ -10,6 +10,7 @@ from typing import Any
 from explorer.analysis import attention as attention_analysis
 from explorer.analysis import coreference, head_naming
 from explorer.analysis.attention import HeadView
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
@@ -96,9 +97,11 @@ def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callab
         of_all, _ = _of_all(run, words, chosen)
         return attention.cached_heads(select(run, attention=of_all["attention"]), of_all)
 
-    yield "attention.heads", all_heads
-    if shows_vote(run, chosen, words):
+    has_vote = shows_vote(run, chosen, words)
+    if has_vote:
         yield "attention.votes", lambda: attention.votes(run, chosen["token"], chosen["attention"])
+    yield "attention.heads", all_heads
+    if has_vote:
         return
     yield "attention.head", lambda: attention.cached_head(_selection(run, chosen), chosen)
     if words.get("verify") == TRUE:
@@ -107,11 +110,15 @@ def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callab
 
 def shows_vote(run: Run, chosen: Chosen, words: Words) -> bool:
     """True where the vote of the tested heads on the selected pronoun is shown, and no head alone:
-    none is asked for. words: of the address."""
-    if any(words.get(name) for name in OF_ONE_HEAD) or chosen["token"] in (None, EVERY):
+    none is asked for. words: of the address. Votes are known before all other findings."""
+    recording = run.recording()
+    facts, names = RecordingFacts(recording), [each.name for each in recording.attention]
+    if any(words.get(name) for name in OF_ONE_HEAD) or not any(map(facts.votes, names)):
+        return False
+    if chosen["token"] in (None, EVERY):
         return False
     on = _selection(run, chosen)
-    return on.facts.vote_on(on.attention.name, chosen["token"]) is not None
+    return facts.vote_on(on.attention.name, chosen["token"]) is not None
 
 
 def _selection(run: Run, chosen: Chosen) -> Selection:

@@ -14,7 +14,7 @@ from explorer.text.templates import sentences
 CONCEPT = "offers"
 
 
-def title(offer: Offer, mark: Mark = marked) -> str:
+def what(offer: Offer, mark: Mark = marked) -> str:
     """What is offered: "Take out L1 H7, which reads *cold*"."""
     words = sentences(CONCEPT, offer.kind)
     if offer.kind == offers.HEAD:

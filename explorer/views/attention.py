@@ -181,7 +181,7 @@ def offers(run: Run) -> None:
     """What is known to change what the model says; the browser asks for it."""
     words = {"model": run.model, "text": run.text}
     if url_state.fits_address(run.text):
-        mounts.offers(address.of_words("offers.measured", words, "json"), "offers", take_offer)
+        mounts.offers(address.of_words("offers.what_changes", words, "json"), "offers", take_offer)
 
 
 def take_offer() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import comparison, opening
+from explorer.analysis import comparison
 from explorer.analysis.terminology import ABLATIONS
 from explorer.layout import current_recording, selection_bar, tab
 from explorer.layout.controls import bind
@@ -167,7 +167,8 @@ def _take_kind(run: Run) -> None:
     """Two models are at first those that vote on a pronoun of the text."""
     forget_head_of_b()
     if st.session_state.compare == MODEL and not st.session_state.other_model:
-        st.session_state.other_model = opening.model_beside(run)
+        with suppress(ValueError):  # no other model here votes
+            st.session_state.other_model = compare_panels.voting_run(run).model
 
 
 def other_letter() -> str:
