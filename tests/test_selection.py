@@ -132,7 +132,7 @@ def test_one_word_travels_through_the_tabs_or_a_tab_says_why_not(model: str, tex
     assert len(shown) >= (5 if model == "minilm" else 8)
     if vote.n_votes:
         title = spec.PANELS["embeddings.contexts"](run).title
-        assert title.startswith(f"“{tokens[vote.key]}”")
+        assert title.startswith(f"“{tokens[vote.keys[0]]}”")
 
 
 # The views of tabs that show other panels, by the choice that names them.
