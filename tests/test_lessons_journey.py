@@ -19,7 +19,7 @@ from explorer.panels import lessons, worksheet
 from explorer.state import url_state
 from explorer.text import lesson as lesson_text
 from explorer.text.lesson import Item, Lesson
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
 from models.run import Run
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def at_step(visitor: Visitor, at: int, n: int) -> None:
 
 
 def test_a_stranger_walks_the_first_lesson_by_the_arrow_key(visitor: Visitor) -> None:
-    steps = lessons.on(Run("encoder", DEFAULT_TEXT), "three-minutes").items
+    steps = lessons.on(Run("encoder", OPENING_TEXT), "three-minutes").items
     page = visitor.page
     page.set_viewport_size(LAPTOP)
-    visitor.open()
+    page.goto(visitor.server)
     page.get_by_role("button", name="New here? Tour, 3 min").click()
     for at, step in enumerate(steps, 1):
         at_step(visitor, at, len(steps))
