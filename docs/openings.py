@@ -40,7 +40,6 @@ EIGHT = (
 )
 KINDS = (CHANGE, HEAD, WORD, MODELS)
 MOST = 1000  # sentences, of any part
-MOST_OF = {"smollm2": 20}  # sentences of a list, by a large model
 
 
 def sixty() -> list[str]:
@@ -124,8 +123,8 @@ def counted(texts: Callable[[], list[str]], models: Sequence[str], most: int) ->
     """How often each offer passes on some sentences, model by model."""
     yield "| model | sentences | leads | change | a head out | a word out | another model |"
     yield "|---|--|--|--|--|--|--|"
+    some = texts()[:most]
     for model in models:
-        some = texts()[: min(most, MOST_OF.get(model, most))]
         every = [made_on(each, model) for each in some]
         n_leading = sum(offers.answer_of(Run(model, each).recording()) is not None for each in some)
         counts = {kind: sum(kind in made for made in every) for kind in KINDS}

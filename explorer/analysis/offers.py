@@ -5,8 +5,8 @@ loses at least LEAST_LOSS, and another leads. A change of words is offered where
 pronoun (`votes`) moves to another noun, and another model where its heads name another noun. Of
 each kind the one that changes most. Where nothing passes there is no offer.
 
-What is tried is bounded, by number and by work (MAX_WORK), so that all of it takes about a second
-of one core; where it would take more, no more is tried."""
+What is tried is bounded, by number and by work (MAX_WORK), so that all of it takes a second or two
+of one core at most; where it would take more, no more is tried."""
 
 from __future__ import annotations
 
