@@ -262,14 +262,15 @@ def asked(page) -> dict[str, list[str]]:
 @driver.browser_test
 def test_back_undoes_the_first_choice_too(visitor: driver.Visitor) -> None:
     page = visitor.open().page
-    first = visitor.title()
+    first = page.locator("h1").inner_text()
     page.locator(".cell").nth(15).click()
     page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 7')")
     page.wait_for_url("**layer=1**head=7**")
     page.go_back()
     page.wait_for_url(lambda url: "head" not in url)
-    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
-    assert visitor.drawn().title() == first and not asked(page)
+    page.wait_for_selector(f"{driver.VOTE}[data-token]")
+    visitor.drawn()
+    assert page.locator("h1").inner_text() == first and not asked(page)
     page.locator(".cell").nth(15).click()
     page.wait_for_url("**layer=1**head=7**")
     visitor.drawn().go("Attention", "Many sentences")
@@ -278,8 +279,9 @@ def test_back_undoes_the_first_choice_too(visitor: driver.Visitor) -> None:
     page.wait_for_url(lambda url: "tab" not in url)
     page.go_back()
     page.wait_for_url(lambda url: "head" not in url)
-    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
-    assert visitor.drawn().title() == first and not asked(page)
+    page.wait_for_selector(f"{driver.VOTE}[data-token]")
+    visitor.drawn()
+    assert page.locator("h1").inner_text() == first and not asked(page)
 
 
 @driver.browser_test

@@ -415,7 +415,7 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     large_class: tuple[Visitor, Visitor],
 ) -> None:
     teacher, student = large_class
-    teacher.open(text="The cat sat on the old mat because it was tired.")
+    teacher.open(text="The cat sat on the old mat because winter was cold.")
     board = student.page.frame_locator(FRAME)
     gone = lambda: student.page.wait_for_selector(BOARD, state="hidden")
     button = board.get_by_role("button", name="Work on it yourself")

@@ -22,9 +22,9 @@ def test_a_text_is_drawn_by_enter_while_one_types_and_a_long_one_on_demand(
     assert field.input_value() == "Ram pushed Hari\nand ran.", "Shift and Enter break the line"
     assert visitor.tokens()[-6:] == ["Hari", "⏎", "and", "ran", ".", "[SEP]"]
     field.fill("")
-    field.type("The birds sing because they are glad", delay=60)
+    field.type("The birds sing because spring makes us glad", delay=60)
     page.wait_for_selector(".token:has-text('glad')")
-    assert field.input_value() == "The birds sing because they are glad", "no letter is lost"
+    assert field.input_value() == "The birds sing because spring makes us glad", "no letter is lost"
     assert not page.locator(".sentence.stale textarea").count()
     field.fill("all work and no play " * 30)
     field.press("Enter")

@@ -168,7 +168,7 @@ COLOURS = "all => [...new Set(all.map(one => getComputedStyle(one).color))]"
 
 
 def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor) -> None:
-    page, seen = visitor.open().page, []
+    page, seen = visitor.open("?layer=1&head=5").page, []
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
         visitor.until("scheme => document.documentElement.style.colorScheme === scheme", scheme)

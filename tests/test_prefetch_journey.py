@@ -102,7 +102,9 @@ class Bent(Visitor):
         self.end()
 
 
-@pytest.mark.parametrize("at", ["", "?model=translator&view=Matrix&attention=cross&layer=1&head=2"])
+@pytest.mark.parametrize(
+    "at", ["?text=Dogs+bark.", "?model=translator&view=Matrix&attention=cross&layer=1&head=2"]
+)
 def test_a_texts_pictures_come_first(browser: Browser, server: str, at: str) -> None:
     visitor = Bent(browser, server).open(at)
     before = shown(visitor)
@@ -115,7 +117,7 @@ def test_a_texts_pictures_come_first(browser: Browser, server: str, at: str) -> 
 
 
 def test_they_are_drawn_once_the_page_has_said_its_text(browser: Browser, server: str) -> None:
-    visitor = Bent(browser, server).open()
+    visitor = Bent(browser, server).open("?text=Dogs+bark.")
     page, before = visitor.page, shown(visitor)
 
     def late(route: Route) -> None:
@@ -134,7 +136,7 @@ def test_they_are_drawn_once_the_page_has_said_its_text(browser: Browser, server
 
 
 def test_a_step_back_leaves_no_picture_of_the_other(browser: Browser, server: str) -> None:
-    visitor = Bent(browser, server).open()
+    visitor = Bent(browser, server).open("?text=Dogs+bark.")
     before, text = shown(visitor), visitor.page.locator(".sentence textarea").input_value()
     visitor.kept.append("from now on")
     send(visitor, FIRST)
@@ -148,7 +150,7 @@ def test_a_step_back_leaves_no_picture_of_the_other(browser: Browser, server: st
 
 
 def test_the_page_alone_and_two_texts_at_once(visitor: Visitor) -> None:
-    page = visitor.hear_requests().open().page
+    page = visitor.hear_requests().open("?text=Dogs+bark.").page
     page.route("**/ahead", lambda route: route.abort())
     before = shown(visitor)
     send(visitor, FIRST)

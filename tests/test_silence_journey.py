@@ -49,7 +49,7 @@ def test_a_picture_of_the_text_before_is_pale_while_the_server_is_silent(
     cable.flows.clear()
     before = [distant.drawing(each) for each in (GRID, HEAD)]
     area = page.locator("textarea").first
-    area.fill("The cat sat on the mat because it was warm.")
+    area.fill("The cat sat on the mat because summer was warm.")
     area.press("Control+Enter")
     expect(page.locator(SIGN)).to_have_text(SAYS["waits"])
     assert [distant.drawing(each) for each in (GRID, HEAD)] == before
@@ -86,7 +86,7 @@ def test_a_lost_connection_is_said_and_what_was_asked_is_drawn_after(
     cable.cut()
     expect(page.locator(SIGN)).to_have_text(SAYS["lost"])
     area = page.locator("textarea").first
-    area.fill("The cat sat on the mat because it was warm.")
+    area.fill("The cat sat on the mat because summer was warm.")
     area.press("Control+Enter")
     assert opacity(distant, HEAD) < 0.6
     cable.mend()

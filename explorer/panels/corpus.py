@@ -25,13 +25,14 @@ from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import FirstAttention, HeadIfAny, LayerIfAny, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.example_texts import EXAMPLES
+from models.example_texts import EXAMPLES, OPENING_TEXT
 from models.notices import tell
 from models.run import Run
 
 CONCEPT = "corpus"
 KEY = "heads"  # of the measures in the cache
-EXAMPLE_LINES = "\n".join(EXAMPLES.values())
+# As links mean them that name no sentences.
+EXAMPLE_LINES = "\n".join(each for each in EXAMPLES.values() if each != OPENING_TEXT)
 READ = ("others", "layer", "head", "attention")  # arguments of a reading but the pattern
 N_ROWS = 12  # sentences that are listed
 MAX_LETTERS = 60  # of a sentence inside a sentence
