@@ -41,12 +41,10 @@ function unpack(figure) {
 export const chosen = ({ follows, selected }) =>
   follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
 
-/** The noun that a head says by its vote, as its order; -1 for none. @param {HeadMatrices} figure @param {number} layer @param {number} head @returns {number} */
-function saidBy({ follows }, layer, head) {
+/** The vote of a head: the noun that it says, and its order; undefined for none. @param {HeadMatrices} figure @param {number} layer @param {number} head @returns {{ noun: number, word: string } | undefined} */
+function voteOf({ follows }, layer, head) {
   const votes = follows === "head" ? bus.now.votes || [] : [];
-  return (
-    votes.find((/** @type {any} */ one) => one.layer === layer && one.head === head)?.noun ?? -1
-  );
+  return votes.find((/** @type {any} */ one) => one.layer === layer && one.head === head);
 }
 
 /** The word that is selected, [axis, place], where the figure has it. @param {HeadMatrices} figure */
@@ -180,8 +178,9 @@ export function coarse(figure, layer, head) {
 }
 
 /** The heads that are drawn, null for all in their layers: those of one pattern, and of a model of many
- * heads those that do not rest on sinks, by the weight that the selected word gives another token. The
- * head on screen is always among them. @param {HeadMatrices} figure */
+ * heads those in which the selected word reads one that carries meaning, or else those that do not rest on
+ * sinks, by the weight that it gives another token. The head on screen and those that vote are always among
+ * them. @param {HeadMatrices} figure */
 function someOf(figure) {
   const { names, only, strengths, follows, all: whole, shape, fold } = figure;
   const all = [...names.keys()];
@@ -193,12 +192,14 @@ function someOf(figure) {
     const own = Math.floor(word[1] / fold);
     return Math.max(...rowOf(figure, word, at).filter((_, cell) => cell > 0 && cell !== own));
   };
-  const awake = all.filter((at) => names[at] !== "sink");
+  const telling = word ? all.filter((at) => reads(figure, word, at) === MEANING) : [];
+  const awake = telling.length ? telling : all.filter((at) => names[at] !== "sink");
   const by = new Map(awake.map((at) => [at, strength(at)]));
   awake.sort((a, b) => (by.get(b) || 0) - (by.get(a) || 0));
   const [layer, head] = chosen(figure);
   const open = layer * shape[1] + head;
-  return [...new Set([...(open >= 0 ? [open] : []), ...awake])].slice(0, SHOWN);
+  const votes = all.filter((at) => voteOf(figure, Math.floor(at / shape[1]), at % shape[1]));
+  return [...new Set([...(open >= 0 ? [open] : []), ...votes, ...awake])].slice(0, SHOWN);
 }
 
 /** Whether heads that read no word that carries meaning stand back. @param {HeadMatrices} figure @param {any} which */
@@ -213,7 +214,7 @@ function heading(figure, which) {
   const { says, names, only, tokens, keys } = figure;
   const n = names.length;
   const word = strip(figure);
-  if (hasIdle(figure, which)) {
+  if (hasIdle(figure, which) || (which && word && !word[0] && !only)) {
     const awake = names.filter((_, at) => reads(figure, word, at) === MEANING).length;
     return filled(says.meaning, { n: awake, heads: n });
   }
@@ -285,9 +286,9 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     const [layer, head] = [Math.floor(at / heads), at % heads];
     const line = top + Math.floor(place / perLine) * (high + label + lead) + lead;
     const spot = left + (place % perLine) * (wide + gap);
-    const noun = saidBy(figure, layer, head);
-    const on = (openLayer === layer && openHead === head) || noun >= 0;
-    const ink = noun > 0 ? look.categorical[Math.min(noun, 2)] : look.primary;
+    const vote = voteOf(figure, layer, head);
+    const on = (openLayer === layer && openHead === head) || Boolean(vote);
+    const ink = vote?.noun ? look.categorical[Math.min(vote.noun, 2)] : look.primary;
     const read = idle && !on ? reads(figure, word, at) : MEANING;
     const draw = () => {
       if (which)
@@ -330,7 +331,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
         fill: on ? ink : undefined,
         alpha: back[at] ? 0.6 : undefined,
       };
-      const caption = captionOf(figure, at, word);
+      const caption = vote?.word ?? captionOf(figure, at, word);
       const isLong = !word && pen.width(caption, style) > style.room;
       const shown = isLong ? caption.split(" ")[0] : caption;
       if (pen.least && pen.width(shown, style) > style.room) return; // a slide has no hint of the rest

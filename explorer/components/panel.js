@@ -679,10 +679,11 @@ function tellWord(view, linked) {
 }
 
 /** The pronoun of a vote, and the nouns by the heads that say them, for the grid of all heads. @param {any} vote */
-function tellVote({ row: [at, rows, columns], votes }) {
-  const heads = votes.map((/** @type {any} */ { key, noun }) => {
+function tellVote({ row: [at, rows, columns], votes, labels }) {
+  const heads = votes.map((/** @type {any} */ { key, noun, word }) => {
     const said = new URLSearchParams(key);
-    return { layer: Number(said.get("layer")), head: Number(said.get("head")), noun };
+    const [layer, head] = ["layer", "head"].map((name) => Number(said.get(name)));
+    return { layer, head, noun, word: labels[word] };
   });
   bus.tell({ word: { axis: ROW, at, rows, columns }, layer: -1, head: -1, votes: heads });
 }
