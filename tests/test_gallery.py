@@ -3,6 +3,7 @@ shows it."""
 
 from __future__ import annotations
 
+import re
 from time import sleep
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -15,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import gallery as measures
 from explorer.analysis.formatting import fill
 from explorer.analysis.verdicts import FAILS, HOLDS, SHORT, Verdict
-from explorer.components import codec
-from explorer.panels import claims
+from explorer.components import bundle, codec
+from explorer.panels import claims, lessons
 from explorer.state import url_state
 from explorer.text import claims as claims_text
 from explorer.text import gallery, lesson, places
@@ -88,7 +89,7 @@ def test_an_address_opens_a_picture_of_the_find(find: Find) -> None:
 
 def test_a_find_fails_where_nothing_is_found() -> None:
     run = Run("encoder", "The nurse told the surgeon that she had forgotten the keys.")
-    assert measures.answer(run, "", "she").value == 0
+    assert measures.lost_answer(run, "", "she").value == 0
     kept = measures.turned_answer(run, "ZeroHead:0:0:self", "she")
     turned = measures.turned_answer(run, "ZeroHead:1:5:self", "she")
     assert turned.value > 0.1 > kept.value
@@ -230,3 +231,9 @@ CUT = """() => {
   } };
   find(document);
   return [n, bad]; }"""
+
+
+def test_every_concept_and_every_lesson_has_a_sign() -> None:
+    code = bundle.modules()["card_pictures.js"].decode()
+    drawn = {*re.findall(r'^  "?([\w-]+)"?: \(', code, re.MULTILINE)}
+    assert {*VIEWS, *lessons.written()} == drawn
