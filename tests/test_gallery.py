@@ -200,6 +200,28 @@ def test_a_reader_opens_a_find_and_a_concept_and_comes_back(visitor: driver.Visi
     page.wait_for_url("**tab=claims**")
 
 
+@driver.browser_test
+def test_cards_lead_on_where_no_address_holds_the_text(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/learn?tab=concepts&look_at=All")
+    page.locator(".cards .card").first.wait_for()
+    visitor.at_rest()
+    field = page.locator(".sentence textarea")
+    field.fill("The dog saw the cat and the bird. " * 200)
+    field.press("Enter")
+    page.get_by_role("button", name="The mask").click()
+    page.locator("[data-panel='softmax.mask']").wait_for()
+    page.get_by_role("button", name="All concepts").click()
+    page.get_by_role("button", name="Laws that fail here").click()
+    page.get_by_text("Textbook claims on this text").wait_for()
+    visitor.at_rest()
+    page.get_by_role("tab", name="Lessons").click()
+    page.get_by_role("button", name="My own lesson").click()
+    page.get_by_role("heading", name="Your own lesson").wait_for()
+    page.get_by_role("button", name="In three minutes").click()
+    page.locator(".lesson_bar .where").filter(has_text="1 / 8").wait_for()
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)])
 @driver.browser_test
 def test_no_card_is_cut_and_none_lies_over_another(

@@ -139,9 +139,7 @@ def show_panel(
     Where the function raises a ValueError, its message is shown instead, and None is returned.
     take: puts what was pressed into the choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
-    if tab := visit.tab_of_press:
-        visit.tab_of_press = ""
-        navigation.go(tab)
+    navigation.follow_press()
     if visit.new_run:
         visit.new_run = False
         st.rerun()  # the whole page: it is of another run now
