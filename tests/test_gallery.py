@@ -3,6 +3,7 @@ shows it."""
 
 from __future__ import annotations
 
+import re
 from time import sleep
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -15,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import gallery as measures
 from explorer.analysis.formatting import fill
 from explorer.analysis.verdicts import FAILS, HOLDS, SHORT, Verdict
-from explorer.components import codec
-from explorer.panels import claims
+from explorer.components import bundle, codec
+from explorer.panels import claims, lessons
 from explorer.state import url_state
 from explorer.text import claims as claims_text
 from explorer.text import gallery, lesson, places
@@ -88,7 +89,7 @@ def test_an_address_opens_a_picture_of_the_find(find: Find) -> None:
 
 def test_a_find_fails_where_nothing_is_found() -> None:
     run = Run("encoder", "The nurse told the surgeon that she had forgotten the keys.")
-    assert measures.answer(run, "", "she").value == 0
+    assert measures.lost_answer(run, "", "she").value == 0
     kept = measures.turned_answer(run, "ZeroHead:0:0:self", "she")
     turned = measures.turned_answer(run, "ZeroHead:1:5:self", "she")
     assert turned.value > 0.1 > kept.value
@@ -199,6 +200,28 @@ def test_a_reader_opens_a_find_and_a_concept_and_comes_back(visitor: driver.Visi
     page.wait_for_url("**tab=claims**")
 
 
+@driver.browser_test
+def test_cards_lead_on_where_no_address_holds_the_text(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/learn?tab=concepts&look_at=All")
+    page.locator(".cards .card").first.wait_for()
+    visitor.at_rest()
+    field = page.locator(".sentence textarea")
+    field.fill("The dog saw the cat and the bird. " * 200)
+    field.press("Enter")
+    page.get_by_role("button", name="The mask").click()
+    page.locator("[data-panel='softmax.mask']").wait_for()
+    page.get_by_role("button", name="All concepts").click()
+    page.get_by_role("button", name="Laws that fail here").click()
+    page.get_by_text("Textbook claims on this text").wait_for()
+    visitor.at_rest()
+    page.get_by_role("tab", name="Lessons").click()
+    page.get_by_role("button", name="My own lesson").click()
+    page.get_by_role("heading", name="Your own lesson").wait_for()
+    page.get_by_role("button", name="In three minutes").click()
+    page.locator(".lesson_bar .where").filter(has_text="1 / 8").wait_for()
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)])
 @driver.browser_test
 def test_no_card_is_cut_and_none_lies_over_another(
@@ -230,3 +253,9 @@ CUT = """() => {
   } };
   find(document);
   return [n, bad]; }"""
+
+
+def test_every_concept_and_every_lesson_has_a_sign() -> None:
+    code = bundle.modules()["card_pictures.js"].decode()
+    drawn = {*re.findall(r'^  "?([\w-]+)"?: \(', code, re.MULTILINE)}
+    assert {*VIEWS, *lessons.written()} == drawn

@@ -52,7 +52,7 @@ def _place(run: Run, word: str) -> tuple[int, tuple[Edit, ...]]:
     return at, (HideToken(at),) if recording.model.kind == "encoder" else ()
 
 
-def answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
+def lost_answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
     """How much the likeliest word loses under edits, as a probability; two words with theirs before
     and after: the one that led, and of the others the likeliest one under the edits. word: the one
     that is hidden, "" for the next word after the text."""
@@ -74,7 +74,7 @@ def answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
 
 def turned_answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
     """The same, 0 where the word that led leads under the edits too."""
-    found = answer(run, edits, word)
+    found = lost_answer(run, edits, word)
     leads = found.numbers["first_after"] >= found.numbers["second_after"]
     return FindMeasure(0.0 if leads else found.value, found.numbers)
 
@@ -208,7 +208,7 @@ def _said_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
 MEASURES: Mapping[str, Callable[..., FindMeasure]] = {
     each.__name__: each
     for each in (
-        *(answer, turned_answer, orders, repeats, learned),
+        *(lost_answer, turned_answer, orders, repeats, learned),
         *(mirrored, crossing, resting, disagreement),
     )
 }

@@ -132,6 +132,14 @@ def go(tab: str) -> NoReturn:
     st.rerun(scope="app")
 
 
+def follow_press() -> None:
+    """Go to the tab that a press below the bar leads to, where there was one. A press there draws
+    that part of the page alone, which calls this."""
+    if tab := visit.tab_of_press:
+        visit.tab_of_press = ""
+        go(tab)
+
+
 def link(tab: str, label: str, choices: Mapping[str, object], key: str = "") -> None:
     """A link to a tab under what is on screen and these choices; a button where the text is too
     long for an address, which takes them along in the session. key: tells this link from others to

@@ -156,9 +156,7 @@ def show_panel(
 
 def follow_press() -> None:
     """Go to where the last press leads, as far as that is another tab or another run."""
-    if tab := visit.tab_of_press:
-        visit.tab_of_press = ""
-        navigation.go(tab)
+    navigation.follow_press()
     if visit.new_run:
         visit.new_run = False
         st.rerun()  # the whole page: it is of another run now

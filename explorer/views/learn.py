@@ -63,6 +63,7 @@ def _test_concepts(run: Run) -> jobs.Job:
 def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
     """The cards of all concepts, with what is known by now of their laws on this text. They are
     drawn again until every quick test is done."""
+    navigation.follow_press()
     tests = _test_concepts(run)
     results: dict[str, Verdict] = {**(_tests(run).latest or {}), **(tests.latest or {})}
     of_concept = claims_text.of_concepts()
@@ -100,10 +101,10 @@ def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard
 
 def _open_concept() -> None:
     """Open the concept whose card was pressed, or the claims, where no address leads to it."""
-    if word := visit.concept_cards["pick"]:
+    word = visit.concept_cards["pick"]
+    if word:
         st.session_state.look_at = word
-    else:
-        visit.wanted_page = "claims"
+    visit.tab_of_press = "concepts" if word else "claims"
 
 
 view("concepts", Hand(instead=_all_concepts))

@@ -38,6 +38,7 @@ def lessons_tab(
     my_lesson: Annotated[bool, Choice(help="the reader’s own lesson is open")] = False,
 ) -> None:
     """The tab Lessons. my_lesson: the reader's own is open, as it is where it has steps."""
+    navigation.follow_press()
     names = lessons.names(run.recording().model.kind)
     is_open = my_lesson or bool(lesson_bar.own().items or visit.lesson_problem)
     minutes = [lessons.written()[name]["minutes"] for name in names]
@@ -94,7 +95,7 @@ def _begin(run: Run) -> None:
         for choice, word in (choices | _first_step(name)).items():
             if choice in url_state.names():
                 st.session_state[choice] = word
-        visit.acted, visit.wanted_page = True, tab
+        visit.tab_of_press = tab
 
 
 def _start(first: Item, word: str) -> None:
