@@ -41,6 +41,16 @@ function unpack(figure) {
 export const chosen = ({ follows, selected }) =>
   follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
 
+/** The pronoun of a vote, and the nouns by the heads that say them, for the grid of all heads. @param {any} vote */
+export function tellVote({ row: [at, rows, columns], votes, labels }) {
+  const heads = votes.map((/** @type {any} */ { key, noun, word }) => {
+    const said = new URLSearchParams(key);
+    const [layer, head] = ["layer", "head"].map((name) => Number(said.get(name)));
+    return { layer, head, noun, word: labels[word] };
+  });
+  bus.tell({ word: { axis: 0, at, rows, columns }, layer: -1, head: -1, votes: heads });
+}
+
 /** The vote of a head: the noun that it says, and its order; undefined for none. @param {HeadMatrices} figure @param {number} layer @param {number} head @returns {{ noun: number, word: string } | undefined} */
 function voteOf({ follows }, layer, head) {
   const votes = follows === "head" ? bus.now.votes || [] : [];

@@ -14,6 +14,7 @@ import {
   pointed as weightIn,
   spoken,
   wordOf as wordShown,
+  tellVote,
 } from "./head_matrices.js";
 import { arrow, hearKeys, OWN, plainKey, stepped } from "./keys.js";
 import {
@@ -49,7 +50,7 @@ import { printed } from "./on_paper.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
-import { explained, meanings, sentenceOf } from "./terms.js";
+import { explained, headed, meanings, sentenceOf } from "./terms.js";
 import { titleOfVotes } from "./vote_figure.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -486,16 +487,6 @@ function pointsUnder(part, { clientX: x, clientY: y }) {
   return under.map((each) => each.getAttribute("aria-label"));
 }
 
-/** A finding whose first sentence, by itself, is the headline of a page. @param {(Node | string)[]} nodes @returns {(Node | string)[]} */
-function headed(nodes) {
-  const ends = nodes.map((each) => (typeof each === "string" ? each.search(/[.!?…](?=\s)/) : -1));
-  const at = ends.findIndex((end) => end >= 0);
-  if (at < 0) return [make("span", "first", ...nodes)];
-  const [text, end] = [String(nodes[at]), ends[at] + 1];
-  const first = make("span", "first", ...nodes.slice(0, at), text.slice(0, end));
-  return [first, text.slice(end), ...nodes.slice(at + 1)];
-}
-
 // ---- all heads -----------------------------------------------------------------------------------
 
 /** The figure of a kind around an element, undefined for another. @param {View} view @param {Element} target @param {string} kind */
@@ -676,16 +667,6 @@ function tellWord(view, linked) {
     selected[axis] < 0 ? -1 : ((firsts || places)[axis]?.[selected[axis]] ?? selected[axis]);
   const word = { axis, at, rows: sizes[ROW], columns: sizes[COLUMN] };
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
-}
-
-/** The pronoun of a vote, and the nouns by the heads that say them, for the grid of all heads. @param {any} vote */
-function tellVote({ row: [at, rows, columns], votes, labels }) {
-  const heads = votes.map((/** @type {any} */ { key, noun, word }) => {
-    const said = new URLSearchParams(key);
-    const [layer, head] = ["layer", "head"].map((name) => Number(said.get(name)));
-    return { layer, head, noun, word: labels[word] };
-  });
-  bus.tell({ word: { axis: ROW, at, rows, columns }, layer: -1, head: -1, votes: heads });
 }
 
 /** Go to the head and the word of an address, from what is here of them. @param {View} view @param {any} linked @param {Record<string, string>} address */

@@ -61,6 +61,16 @@ export function sentenceOf({ header }, line, terms = new Set()) {
   );
 }
 
+/** A finding whose first sentence, by itself, is the headline of a page. @param {(Node | string)[]} nodes @returns {(Node | string)[]} */
+export function headed(nodes) {
+  const ends = nodes.map((each) => (typeof each === "string" ? each.search(/[.!?…](?=\s)/) : -1));
+  const at = ends.findIndex((end) => end >= 0);
+  if (at < 0) return [make("span", "first", ...nodes)];
+  const [text, end] = [String(nodes[at]), ends[at] + 1];
+  const first = make("span", "first", ...nodes.slice(0, at), text.slice(0, end));
+  return [first, text.slice(end), ...nodes.slice(at + 1)];
+}
+
 const HANDLERS = {
   onmouseenter: show,
   onfocus: show,
