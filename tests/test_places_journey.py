@@ -20,13 +20,13 @@ SELECTED = {
     "weight": ("9 it", "2 animal", "1", "5"),
     "circuits": ("9 it", "1", "5"),
     "flow": ("9 it",),
-    "positions": ("1", "5"),
+    "positions": ("9 it",),
     "residual": ("9 it",),
     "embeddings": ("9 it",),
     "feedforward": ("9 it", "1"),
     "edit": ("9 it", "1", "5"),
     "patching": ("9 it",),
-    "concepts": ("9 it", "1", "5"),
+    "concepts": (),  # its cards select nothing
 }
 
 
