@@ -7,11 +7,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from explorer.analysis import offers
 from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
+from explorer.screens.screen import screen
+from explorer.text import gallery, places
 from explorer.text import offers as offers_text
+from explorer.text.markdown_escape import plain
 from models import registry
 from models.example_texts import CONTINUED_TEXT, EXAMPLES
 from models.run import Run
@@ -170,8 +174,41 @@ def menu(models: Sequence[str], most: int) -> Iterator[str]:
             yield f"| {' | '.join([*cells, *(measured(made.get(kind)) for kind in KINDS)])} |"
 
 
+def tabs(model: str, most: int) -> Iterator[str]:
+    """What each view of the app opens on for a model's sentence: the first sentence of its first
+    panel, or why there is none."""
+    yield "| tab | it opens on |"
+    yield "|---|---|"
+    for row in list(places.ROWS)[:most]:
+        if not (places.ROWS[row].panels or places.ROWS[row].views or row == "heads"):
+            continue  # it is worked on by hand
+        try:
+            shown = screen({"tab": row, "model": model, "text": OPENED[model]})
+            says = next((FIRST.match(plain(each.finding)) for each in shown.panels()), None)
+            why = next(iter(shown.missing.values()), "")
+            cell = says[0] if says else f"nothing: {why}"
+        except ValueError as error:
+            cell = f"nothing: {error}"
+        yield f"| {places.title(row)} | {cell.replace('|', chr(92) + '|')} |"
+
+
+def finds(most: int) -> Iterator[str]:
+    """The finds above the concepts, as they are measured now."""
+    yield "| find | it passes | what is told of it |"
+    yield "|---|---|---|"
+    for title, _, passes, sentence in islice(gallery.finds(), most):
+        yield f"| {title} | {'yes' if passes else 'no'} | {sentence or '–'} |"
+
+
+FIRST = re.compile(r".*?[.!?…](?=\s|$)|.+")  # sentence
+
 Part = Callable[[Sequence[str], int], Iterable[str]]
 PARTS: dict[str, Part] = {
+    **{
+        f"tabs {model}": partial(lambda name, models, most: tabs(name, most), model)
+        for model in OPENED
+    },
+    "finds": lambda models, most: finds(most),
     **{
         f"opening {model}": partial(lambda name, models, most: opening(name), model)
         for model in OPENED
@@ -192,7 +229,7 @@ def document(
     """The document with its parts as the code measures them: of these models, and of at most so
     many sentences each."""
     for name in parts:
-        _, _, model = name.partition("opening ")
+        model = name.partition(" ")[2]
         if model and model not in models:
             continue
         text = filled(text, name, PARTS[name](models, most))
