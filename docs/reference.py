@@ -100,6 +100,7 @@ OF_SOME = {
     "MoveNorm": {"to": '"pre"'},
     "OtherNorm": {"to": '"rms"'},
     "jacobian": {"site": '"1.ffn"'},
+    "votes": {"token": "7"},  # a pronoun
 }
 SELECTION = ("layer", "head", "token")
 

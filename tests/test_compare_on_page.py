@@ -188,14 +188,14 @@ DOOR = "The woman saw the man when he opened the door."
 def test_it_opens_on_two_models_that_vote_and_leads_to_their_heads_and_back() -> None:
     app = clean(opened(text=DOOR))
     (panel,) = panels_on(app)
-    assert panel["title"].startswith("They disagree: “he” is the “woman” to encoder")
+    assert panel["finding"].startswith("They disagree: “he” is the “woman” to encoder")
     assert app.session_state["compare"] == "Model" and app.session_state["other_model"] == "minilm"
     lead = next(each for each in app.button if "head by head" in each.label)
     lead.click().run()
     (panel,) = panels_on(clean(app))
     assert panel["title"] == "Attention heads of A and B" and "minilm" in str(panel["figures"])
     next(each for each in app.button if each.label == "What the tested heads say").click().run()
-    assert panels_on(clean(app))[0]["title"].startswith("They disagree")
+    assert panels_on(clean(app))[0]["finding"].startswith("They disagree")
     app.selectbox(key="compare kind").set_value("Edit").run()
     (panel,) = panels_on(clean(app))
     assert panel["title"] == "Attention heads of A and B", "an edit that is chosen stays"
@@ -214,7 +214,7 @@ def test_where_no_two_models_vote_it_opens_on_an_edit(asked: dict[str, str]) -> 
 def test_two_models_are_at_first_those_that_vote() -> None:
     app = opened(text=DOOR, compare="Edit")
     app.selectbox(key="compare kind").set_value("Model").run()
-    assert panels_on(clean(app))[0]["title"].startswith("They disagree")
+    assert panels_on(clean(app))[0]["finding"].startswith("They disagree")
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         app.selectbox(key="experiment").set_value(name).run()
         assert clean(app).session_state["edits"], name
         assert "left out" not in told(app, *NOTES), name
-    parts = {"Attention head", "Scale of the scores", "Sliding window"}
+    parts = {"Attention head", "Scale of the scores", "Sliding window", "Word"}
     assert set(app.selectbox(key="edit part").options) <= parts
 
 

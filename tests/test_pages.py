@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import TABS, asked_of, clean, page_at, told
+from app_harness import TABS, asked_of, clean, page_at, panels_on, told
 from conftest import AWKWARD, HOSTILE, in_turn, on_page, read_once, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -133,9 +133,9 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 )
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
-    header, _ = sent(app, "head")
+    vote = next(each for each in panels_on(app) if each["panel"] == "attention.votes")
     first = RecordingFacts(loaded("encoder").record(DEFAULT_TEXT)).findings()[0]
-    assert header["views"] == ["links"] and header["selected"][0] == first.query
+    assert vote["figures"][0]["row"][0] == first.query
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
         assert "no \\*such\\* one" in app.warning[0].value
@@ -198,4 +198,4 @@ def test_a_weight_of_an_address_is_the_one_that_flow_opens() -> None:
     app = page_at("flow", **asked)
     parts = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
     flow = next(each for each in parts if each.get("panel") == "architecture.flow")
-    assert "“it” attends to “'t”" in flow["finding"]
+    assert "“it” gives “'t”" in flow["finding"]

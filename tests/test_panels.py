@@ -110,7 +110,9 @@ VOTED = "The waiter brought the soup but it was cold."
 
 def text_of(name: str, text: str = TEXT) -> str:
     """A text that a panel can be made of: before `text` a sentence with a pronoun where heads vote
-    on one."""
+    on one, and one in which something changes the answer."""
+    if name.startswith("offers."):
+        return VOTED
     return f"{VOTED} {text}" if name.endswith(".votes") else text
 
 

@@ -246,7 +246,7 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
         clean(app.slider(key=f"{name} slider").set_value(value).run())
     assert {key for key in caching.cache.entries if key[0] == "recording"} == before
     asked = asked_of(app)
-    assert asked.pop("tab") == "positions"
+    assert asked.pop("tab") == "positions" and asked.pop("text")
     assert asked == {"ask": "Shift", "width": "128", "places": "512", "pair": "31", "shift": "7"}
     assert panels_on(opened(**asked)) == panels_on(app)
 

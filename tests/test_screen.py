@@ -124,7 +124,7 @@ def test_a_press_on_a_head_leads_to_the_address_that_shows_it() -> None:
 
 
 def test_all_heads_are_there_before_it_is_known_what_is_told() -> None:
-    run = Run("encoder", "All heads of a text are there before what is told of one of them.")
+    run = Run("encoder", "All heads of a text are there before what is told of one head.")
     shown = screen_of(places.ROWS["heads"], run, {"layer": "99", "tone": "1"})
     panels = shown.panels()
     assert next(panels).name == "attention.heads"

@@ -58,7 +58,8 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
     if tab not in OWN_WAY:
         check_edits(app, tab, EDITS)
     if tab not in WORDLESS:
-        found = [*(each.value for each in app.title), *(each["finding"] for each in panels_on(app))]
+        said = [line for each in panels_on(app) for line in (each["finding"], *each["caption"])]
+        found = [*(each.value for each in app.title), *said]
         assert any(word in str(each) for each in found for word in ("sister", "[MASK]", "token 2"))
     if tab in WITHOUT_SELECTION:
         why = sentences("frame", "unselected")(tab)

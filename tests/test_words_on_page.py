@@ -92,7 +92,7 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
     assert "att_sum" not in app.query_params and drawn(app)[2] is None
     refused = clean(opened(att_unit="<b>", att_keep="x", att_sum="y"))
     assert not {"att_unit", "att_keep"} & set(refused.query_params)
-    quiet = clean(opened(att_keep="Quiet"))
+    quiet = clean(opened(att_keep="Quiet", layer="0", head="4"))
     assert "[CLS]" not in drawn(quiet)[0]["columns"] and drawn(quiet)[2] is not None
     assert "of the attention of all heads goes there" in " ".join(texts_of(panels_on(quiet)))
 

@@ -105,7 +105,7 @@ def own_offers(recording: Recording) -> tuple[Offer, ...]:
     if recording.edits:
         return ()
     n_tokens = sum(len(each.tokens) for each in recording.streams)
-    work = PassBudget(MAX_WORK / (recording.model.n_parameters * n_tokens))
+    work = PassBudget(MAX_WORK / max(1, recording.model.n_parameters * n_tokens))
     made: list[Offer | None] = [change(recording, work)]
     if work.take(1) and (answer := answer_of(recording)) is not None:
         made += [head_out(answer, work), word_out(answer, work)]

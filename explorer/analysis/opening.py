@@ -28,7 +28,7 @@ from explorer.analysis.attention import argmax_id, axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, vote_finding
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
-from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
+from explorer.analysis.word_classes import CLAUSE_ENDS, CONTENT, classes, is_word, nouns
 from models import model_names
 from models.caching import kept, loaded
 from models.cancellation import TimeLimit
@@ -162,9 +162,11 @@ def word(recording: Recording, stream: Stream) -> int:
 
 
 def flow_word(recording: Recording, stream: Stream) -> int:
-    """The token whose way is shown: the `word`; where the next word is predicted, and no vote is on
-    a pronoun, the last one, of a text the last that is no punctuation mark."""
-    is_voted = any(voted(recording, each.name) for each in recording.attention)
+    """The token whose way is shown: the `word`; where the next word is predicted the last one, of a
+    text the last that is no punctuation mark, unless the text ends a sentence with a vote on a
+    pronoun."""
+    is_ended = stream.tokens[-1][-1:] in CLAUSE_ENDS
+    is_voted = is_ended and any(voted(recording, each.name) for each in recording.attention)
     if is_voted or len(recording.streams) > 1 or recording.model.kind != "decoder":
         return word(recording, stream)
     last = len(stream.tokens) - 1
@@ -464,7 +466,7 @@ def reading_head(
     if weights[which, word] < LEAST_READ:
         return None
     layer, head = heads[which]
-    return ReadWord(layer, head, content[word], rows[layer, head])
+    return ReadWord(layer, head, content[word], rows[layer, head].copy())
 
 
 MOST_BRINGING = 8  # heads that may be told of, those that bring most

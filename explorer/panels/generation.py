@@ -40,6 +40,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat, drafts, model_names
 from models.caching import loaded
+from models.cancellation import TimeLimit
 from models.chat import message_starts
 from models.edits import Edit, WithoutMask, ZeroHead
 from models.recording import Recording
@@ -431,7 +432,12 @@ def _told_of(run: Run, on: Continuation, continuation: str) -> Told:
     first = answered[at].start
     before, token = (*map(int, stream.ids), *ids[: first - n]), ids[first - n]
     recording = model.record(before)
-    parts = model.attribute(recording, recording.streams[0].name, first - 1, token, None).parts
+    try:
+        parts = model.attribute(recording, recording.streams[0].name, first - 1, token, None).parts
+    except TimeLimit:
+        raise
+    except ValueError as why:
+        raise ValueError(f"{str(why).rstrip('.')}.") from None
     rows = recording.attention[0].pattern[:, :, first - 1]
     read = opening.reading_head(parts, rows, asked)
     if read is None:

@@ -671,7 +671,7 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
     for place, edits in asked.items():
         change = on.prediction(edits)
         if isinstance(change, str):
-            raise ValueError(change)
+            raise ValueError(f"{change.rstrip('.')}.")
         changes[place] = change
     first = next(iter(changes.values()))
     id, before = first.top_before, float(first.before[first.top_before])

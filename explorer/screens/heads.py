@@ -89,15 +89,17 @@ def _of_all(run: Run, words: Words, chosen: Chosen) -> tuple[dict[str, Any], dic
     return resolve(declared(attention.heads), run, words, known)
 
 
-def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callable[[], Panel]]]:
-    """The names of the panels, each with what makes it. chosen: as of `choices`; words: of the
-    address."""
+def makers(
+    run: Run, chosen: Chosen, words: Words, refused: Words
+) -> Iterator[tuple[str, Callable[[], Panel]]]:
+    """The names of the panels, each with what makes it. chosen and refused: as of `choices`; words:
+    of the address."""
 
     def all_heads() -> Panel:
         of_all, _ = _of_all(run, words, chosen)
         return attention.cached_heads(select(run, attention=of_all["attention"]), of_all)
 
-    has_vote = shows_vote(run, chosen, words)
+    has_vote = shows_vote(run, chosen, words, refused)
     if has_vote:
         yield "attention.votes", lambda: attention.votes(run, chosen["token"], chosen["attention"])
     yield "attention.heads", all_heads
@@ -108,12 +110,15 @@ def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callab
         yield "anatomy.verified", lambda: HeadOnShow.of(run, chosen, words).verified()
 
 
-def shows_vote(run: Run, chosen: Chosen, words: Words) -> bool:
+def shows_vote(run: Run, chosen: Chosen, words: Words, refused: Words) -> bool:
     """True where the vote of the tested heads on the selected pronoun is shown, and no head alone:
-    none is asked for. words: of the address. Votes are known before all other findings."""
+    none is asked for. words: of the address; refused: those that are not followed. Votes are known
+    before all other findings."""
     recording = run.recording()
     facts, names = RecordingFacts(recording), [each.name for each in recording.attention]
-    if any(words.get(name) for name in OF_ONE_HEAD) or not any(map(facts.votes, names)):
+    if not any(map(facts.votes, names)):
+        return False
+    if any(words.get(name) and name not in refused for name in OF_ONE_HEAD):
         return False
     if chosen["token"] in (None, EVERY):
         return False
@@ -179,7 +184,7 @@ class HeadOnShow:
         )
         is_chosen = any(words.get(each, EVERY) != EVERY for each in ("layer", "token", "source"))
         one = told if is_chosen else next(iter(listed), None)
-        return cls(on, view, told, one, listed, shows_vote(run, chosen, words))
+        return cls(on, view, told, one, listed, shows_vote(run, chosen, words, {}))
 
     @property
     def row(self) -> int | None:

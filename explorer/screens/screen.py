@@ -164,7 +164,7 @@ class Screen:
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
         """The names of the panels, each with what makes it."""
         if self.tab.id == HEADS:
-            yield from heads.makers(self.run, self.chosen, self._words)
+            yield from heads.makers(self.run, self.chosen, self._words, self.refused)
             return
         for panel in self.on_show:
             yield name_of(panel), partial(panel, self.run, **arguments_of(panel, self.chosen))
