@@ -12,7 +12,9 @@ from pathlib import Path
 
 from explorer.analysis import offers
 from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
+from explorer.screens.heads import HeadOnShow
 from explorer.screens.screen import screen
+from explorer.text import findings as findings_text
 from explorer.text import gallery, places
 from explorer.text import offers as offers_text
 from explorer.text.markdown_escape import plain
@@ -184,12 +186,16 @@ def tabs(model: str, most: int) -> Iterator[str]:
             continue  # it is worked on by hand
         try:
             shown = screen({"tab": row, "model": model, "text": OPENED[model]})
-            says = next((FIRST.match(plain(each.finding)) for each in shown.panels()), None)
-            why = next(iter(shown.missing.values()), "")
-            cell = says[0] if says else f"nothing: {why}"
+            panel = next(shown.panels(), None)
+            cell = f"nothing: {next(iter(shown.missing.values()), '')}"
+            if row == "heads":
+                one = HeadOnShow.of(shown.run, shown.chosen, shown.words()).one
+                cell = findings_text.statement(one, findings_text.quoted) if one else "nothing"
+            elif panel is not None and (says := FIRST.match(panel.finding)):
+                cell = says[0]
         except ValueError as error:
             cell = f"nothing: {error}"
-        yield f"| {places.title(row)} | {cell.replace('|', chr(92) + '|')} |"
+        yield f"| {places.title(row)} | {plain(cell).replace('|', chr(92) + '|')} |"
 
 
 def finds(most: int) -> Iterator[str]:
@@ -200,7 +206,7 @@ def finds(most: int) -> Iterator[str]:
         yield f"| {title} | {'yes' if passes else 'no'} | {sentence or '–'} |"
 
 
-FIRST = re.compile(r".*?[.!?…](?=\s|$)|.+")  # sentence
+FIRST = re.compile(r".*?[.!?](?=\s|$)|.+")  # sentence
 
 Part = Callable[[Sequence[str], int], Iterable[str]]
 PARTS: dict[str, Part] = {
