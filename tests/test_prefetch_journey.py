@@ -10,7 +10,7 @@ from explorer.components import bundle
 
 pytestmark = MARKS
 
-FIRST, SECOND = "The red fox saw a small bird.", "My old teacher gave the quiet boy her book."
+FIRST, SECOND = "The red fox saw a small bird.", "My old teacher gave the quiet boy a book."
 # Which word the grid and the head are of, and what the headline says.
 SHOWN = """(() => {
   const deep = (selector) => [...document.querySelectorAll('*')].map((e) => e.shadowRoot)
