@@ -137,6 +137,8 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
     if name in PICTURED:
         pressed, words = page.evaluate(ABOVE)
         assert pressed <= 12 and 5 < words <= 90, (pressed, words)
+    if name == "generate":  # no word of this text is one that a head read
+        page.locator("summary", has_text="Every word’s rivals").press("Enter")
     if name not in BARE:
         check_terms(visitor)
     page.evaluate(axe())

@@ -207,7 +207,7 @@ function build(view, starts) {
 
 /** The title as nodes. @param {View} view @returns {(Node | string)[]} */
 const titleOf = ({ header, figures: [first], look }) =>
-  first.kind === "sentencevotes"
+  first?.kind === "sentencevotes"
     ? titleOfVotes({ look }, first, header.title)
     : explained(header.terms, header.title, new Set());
 
