@@ -22,7 +22,7 @@ def arrive(visitor: Visitor, query: str = "") -> Visitor:
 def weight_of(visitor: Visitor) -> str:
     """The weight in the sentence of the panel."""
     finding = visitor.page.locator(".panel .finding").first.inner_text()
-    return finding.split("weight ")[1].rstrip(".")
+    return finding.split(" of its attention")[0].rpartition(" ")[2]
 
 
 def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
@@ -33,7 +33,7 @@ def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
     for key in ("ArrowUp", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
     page.wait_for_url("**weight_at=1.2**")
-    page.wait_for_selector(".panel .finding:has-text('“Ram” attends to “pushed”')")
+    page.wait_for_selector(".panel .finding:has-text('“Ram” gives “pushed”')")
     assert matches_text(weight_of(visitor), float(pattern[1, 2]))
     titled = ".panel .figure:has-text('{} of layer 1, head 2')"
     expect(page.locator(titled.format("q · k"))).to_be_attached()
@@ -49,7 +49,7 @@ def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.locator(".panel g.target:has-text('[CLS]')").first.click()
     page.wait_for_url("**weight_at=1.0**")
-    page.wait_for_selector(".panel .finding:has-text('attends to “[CLS]”')")
+    page.wait_for_selector(".panel .finding:has-text('gives “[CLS]”')")
     assert page.locator(".panel svg:has-text('Step 3 of 7')").count()
     page.get_by_text("All heads of the layer").click()
     page.wait_for_selector("text=Three equivalent formulas")

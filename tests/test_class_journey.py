@@ -485,7 +485,7 @@ def test_in_a_large_class_a_page_follows_where_no_picture_comes(
 ) -> None:
     teacher, student = large_class
     teacher.page.get_by_role("link", name="Learn", exact=True).click()  # a page of words alone
-    student.page.wait_for_selector("h2:has-text('In three minutes')")
+    student.page.wait_for_selector(".card:has-text('In three minutes')")
     teacher.page.route("**/class/show?**", lambda route: route.abort())
     teacher.open(text="The dog ran home.")
     student.page.wait_for_url("**text=The+dog**")

@@ -123,7 +123,8 @@ def test_the_menu_in_the_browser(visitor: driver.Visitor, tmp_path: Path) -> Non
     alone.close()
     page.keyboard.press("Escape")
 
-    page.goto(f"{visitor.server}/experiment?tab=compare&layer=1&head=3&other_swap=1")
+    chosen = "layer=1&head=3&other_swap=1&other_edits=WithoutPositions"
+    page.goto(f"{visitor.server}/experiment?tab=compare&{chosen}")
     page.get_by_text("A, L1 H3: no positions").first.wait_for()
     page.wait_for_selector("[data-test-script-state=notRunning]")
     made = visitor.export("One HTML file").read_text("utf-8")

@@ -218,7 +218,7 @@ def test_cards_lead_on_where_no_address_holds_the_text(visitor: driver.Visitor) 
     page.get_by_role("tab", name="Lessons").click()
     page.get_by_role("button", name="My own lesson").click()
     page.get_by_role("heading", name="Your own lesson").wait_for()
-    page.get_by_role("button", name="In three minutes").click()
+    page.locator("button.card", has_text="In three minutes").click()
     page.locator(".lesson_bar .where").filter(has_text="1 / 8").wait_for()
 
 

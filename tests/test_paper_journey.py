@@ -67,7 +67,7 @@ def test_under_colours_of_the_system_lines_and_the_open_tab_are_seen(
     visitor = Visitor(browser, server, **options)
     page = visitor.page
     page.emulate_media(forced_colors="active", color_scheme=scheme)
-    visitor.visit("heads", ".panel[data-token]")
+    visitor.visit("heads", "[data-panel='attention.head'][data-token]", layer=1, head=5)
     canvas = page.evaluate(
         "() => { const one = document.createElement('i'); one.style.color = 'Canvas';"
         "document.body.append(one); const { color } = getComputedStyle(one); one.remove();"

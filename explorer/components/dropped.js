@@ -81,7 +81,7 @@ async function openLesson(file) {
   if (!input()) {
     const now = [...new URLSearchParams(location.search)];
     const kept = now.filter(([name]) => ["text", "model"].includes(name));
-    go(`${LESSONS}?${new URLSearchParams(kept)}`);
+    go(`${LESSONS}?${new URLSearchParams([...kept, ["my_lesson", "1"]])}`);
   }
   give(await there(input), file);
 }
