@@ -85,7 +85,13 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     """Each output in a page of the notebook's kind, without a network."""
     cells = "".join(f'<div class="output">{frame}</div>' for frame in frames)
     page = alone(f"<!doctype html><main data-drawn>{cells}</main>").page
-    words = ("Layer 2, head 1", "“it” gives “animal” 0.724", "sister", "voiture", "heads of A and B")
+    words = (
+        "Layer 2, head 1",
+        "“it” gives “animal” 0.724",
+        "sister",
+        "voiture",
+        "heads of A and B",
+    )
     covered = page.locator(".output p").first
     assert covered.evaluate(SEEN) == "IFRAME", "the frame lies over its sentence"
     for at, said in enumerate(words):
