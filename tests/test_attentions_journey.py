@@ -35,10 +35,6 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(visitor: 
     targets, sources = (recording.stream(name).tokens for name in ("decoder", "encoder"))
     assert tuple(visitor.tokens()[len(targets) :]) == sources
     assert tuple(visitor.tokens()[: len(targets) - 1]) == targets[1:]
-    thumb = page.locator(".cell .thumb").first.bounding_box()
-    # A rectangle is drawn as one; a thumbnail of some 60 pixels a side has whole ones.
-    rows, columns = cross.allowed[0].shape
-    assert thumb["width"] / thumb["height"] == pytest.approx(columns / rows, rel=0.05)
 
     token = page.locator(f"{HEAD} .token")
     token.nth(len(targets) + 2).click()
@@ -61,6 +57,11 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(visitor: 
     assert "source=" not in page.url
     page.keyboard.press("Escape")
     page.wait_for_url("**token=every**")
+    visitor.drawn()
+    thumb = page.locator(".cell .thumb").first.bounding_box()
+    # A rectangle is drawn as one; a thumbnail of some 60 pixels a side has whole ones.
+    rows, columns = cross.allowed[0].shape
+    assert thumb["width"] / thumb["height"] == pytest.approx(columns / rows, rel=0.05)
 
 
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:

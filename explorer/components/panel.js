@@ -50,7 +50,7 @@ import { printed } from "./on_paper.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
-import { explained, headed, meanings, sentenceOf } from "./terms.js";
+import { explained, meanings, sentenceOf } from "./terms.js";
 import { titleOfVotes } from "./vote_figure.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -119,8 +119,7 @@ function build(view, starts) {
   const terms = new Set();
   const sentence = sentenceOf(view, header.finding, terms);
   const style = { minHeight: view.finding?.style.minHeight || "" };
-  const said = headed(sentence);
-  const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...said);
+  const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];

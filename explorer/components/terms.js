@@ -51,18 +51,19 @@ export function explained(terms, line, before) {
   return [...nodes, ...typeset(line.slice(from))];
 }
 
-/** A finding as nodes, without the terms of the title. @param {import("./mount.js").View} view @param {string} line @param {Set<string>} [terms] those explained so far */
+/** A finding as nodes, its first sentence apart, without the terms of the title. @param {import("./mount.js").View} view @param {string} line @param {Set<string>} [terms] those explained so far */
 export function sentenceOf({ header }, line, terms = new Set()) {
   explained(header.terms, header.title, terms);
   /** @type {(Node | string)[]} */
   const nodes = explained(header.terms, line, terms);
-  return nodes.flatMap(
+  const words = nodes.flatMap(
     (each) => /** @type {any[]} */ (typeof each === "string" ? worded(each) : [each]),
   );
+  return headed(words);
 }
 
 /** A finding whose first sentence, by itself, is the headline of a page. @param {(Node | string)[]} nodes @returns {(Node | string)[]} */
-export function headed(nodes) {
+function headed(nodes) {
   const ends = nodes.map((each) => (typeof each === "string" ? each.search(/[.!?…](?=\s)/) : -1));
   const at = ends.findIndex((end) => end >= 0);
   if (at < 0) return [make("span", "first", ...nodes)];
