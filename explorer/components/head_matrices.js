@@ -309,7 +309,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
         });
       pen.rect(spot, line, wide, high, {
         class: "block thumb",
-        fill: read === SINK ? "transparent" : look.paper,
+        fill: read === SINK ? "transparent" : look.paper, // is pressed anywhere in it
         stroke: look.border,
         ...(read === SINK && { "stroke-dasharray": "1.5 3" }),
       });
