@@ -52,6 +52,12 @@ def test_the_hidden_word_is_a_box_with_the_models_own_probabilities() -> None:
     assert figure.hint.startswith("The word is hidden from the model.")
 
 
+def test_a_character_of_several_tokens_stands_once_in_the_sentence() -> None:
+    text = "Die *Ärztin* told Zoë that it wasn’t “cold” 🍲."
+    panel = predictions.cloze(Run("encoder", text))
+    assert sentence(cloze(panel)).replace("_", "it") == text
+
+
 @pytest.mark.parametrize("text", [WAITER, "They were happy.", "The nurse told the surgeon."])
 def test_a_second_word_is_named_from_half_of_the_first_one_on(text: str) -> None:
     n = len(loaded("encoder").record(text).streams[0].tokens)

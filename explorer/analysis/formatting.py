@@ -22,6 +22,9 @@ NUMBER = re.compile(
 HALF = 0.5 + 1e-6
 MOST_DIGITS = 15
 ARROW = "→ "
+# The label of a token that is a part of a character: the character, which part, of how many, see
+# models/tokenizer.py.
+CHARACTER_PART = re.compile(r"(.+) (\d+)/(\d+)", re.DOTALL)
 BLANKS = {"␣": "space", "⏎": "line break"}  # by their labels
 EXP_LIMIT = 600  # e to more than that is near the end of 64-bit numbers
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial, wraps
@@ -15,7 +14,7 @@ from explorer.analysis import coreference
 from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.formatting import plural
+from explorer.analysis.formatting import CHARACTER_PART, plural
 from explorer.analysis.questions import is_question
 from explorer.panels.choice import declared
 from explorer.screens.subjects import under_edits
@@ -40,8 +39,6 @@ RECORDED = sentences("frame", "recorded")
 SHORT = 400  # characters
 EXAMPLE_CUT = 44  # letters of a text on a button
 N_EXAMPLES = 3  # that a text too short to show anything is offered
-# A token that is a part of a character ends so, see models/tokenizer.py.
-BYTES = re.compile(r"(.+) \d+/(\d+)", re.DOTALL)  # the label of a part of a character
 
 
 def card_lines(model: str) -> str:
@@ -243,10 +240,10 @@ def note_pieces(recording: Recording, notes: DeltaGenerator) -> None:
     """Explain the first character that is read as its bytes, else the first word of several
     tokens."""
     tokens = recording.streams[0].tokens
-    part = next(filter(None, map(BYTES.fullmatch, tokens)), None)
+    part = next(filter(None, map(CHARACTER_PART.fullmatch, tokens)), None)
     continued = next((at for at, token in enumerate(tokens) if token.startswith(CONTINUES)), 0)
     if part is not None:
-        character, n = part.groups()
+        character, _, n = part.groups()
         model = literal(model_names.title(recording.model.name))
         notes.caption(
             NOTES("byte", character=literal(character), tokens=plural(n, "token"), model=model)

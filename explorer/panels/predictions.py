@@ -22,6 +22,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import (
     BLANKS,
+    CHARACTER_PART,
     enough_digits,
     fixed,
     named_word,
@@ -238,22 +239,26 @@ def _boxes(on: Prediction, likely: list[Candidate], selected: int | None) -> Clo
     blanks, breaks, box = [], [], -1
     if places and places[0] != text[0]:
         parts.append(("…", True, "", "", False))
-    for before, i in zip((None, *places), places):
+    before: int | None = None
+    for i in places:
         if before is not None and any(before < start <= i for start in starts):
             breaks.append(len(parts))
-        if not (is_next and plain.special[i]):
-            if i in hidden or i == at and not is_next:
+        written = _written(plain.tokens[i])
+        is_box = i in hidden or (i == at and not is_next)
+        if not (is_next and plain.special[i]) and (written or is_box):
+            if is_box:
                 blanks.append(len(parts))
             if i == at and not is_next:
                 box = len(parts)
             spoken = words("hidden", word=plain.tokens[i]) if i in hidden else plain.tokens[i]
-            shown = "" if i in hidden else plain.tokens[i].removeprefix(CONTINUES)
+            shown = "" if i in hidden else written
             key = "" if plain.special[i] and not is_next else f"{i}"
             parts.append((shown, _is_spaced(plain, before, i), spoken, key, is_next and i > at))
         if is_next and i == at:
             box = len(parts)
             blanks.append(box)
             parts.append(("", True, words("blank"), "", False))
+        before = before if BLANKS.get(plain.tokens[i]) == "space" else i
     if places and places[-1] != text[-1]:
         parts.append(("…", True, "", "", False))
     tokens, spaced, names, keys, pale = zip(*parts)
@@ -277,6 +282,14 @@ def _boxes(on: Prediction, likely: list[Candidate], selected: int | None) -> Clo
         rows=rows,
         select_row=("word",),
     )
+
+
+def _written(label: str) -> str:
+    """Text of a token in its sentence: a character of several tokens at the first of them, "" for
+    the others and for a space."""
+    if part := CHARACTER_PART.fullmatch(label):
+        return part[1].removeprefix(CONTINUES) if part[2] == "1" else ""
+    return "" if BLANKS.get(label) == "space" else label.removeprefix(CONTINUES)
 
 
 def _is_spaced(stream: Stream, before: int | None, at: int) -> bool:
