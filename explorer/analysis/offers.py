@@ -230,6 +230,8 @@ def _plain_label(recording: Recording, id: int) -> str:
     return predictions.without_mark(label, after_special=True)
 
 
+Heads = list[tuple[str, int, int]]
+
 # ---- take out ------------------------------------------------------------------------------------
 
 
@@ -237,7 +239,23 @@ def head_out(answer: Answer, work: PassBudget) -> Offer | None:
     """The head without which the answer turns and loses most, of the MAX_HEADS that bring most of
     it; None where none does."""
     heads, _ = contributions(answer)
-    heads = heads[: work.take(len(heads))]
+    return _head_out(answer, heads[: work.take(len(heads))])
+
+
+@kept
+def of_head(recording: Recording, attention: str, layer: int, head: int) -> tuple[Offer, ...]:
+    """What is offered beside one head: to take it out where the answer turns without it, and the
+    change of words that moves the vote."""
+    if recording.edits:
+        return ()
+    answer = answer_of(recording)
+    out = None if answer is None else _head_out(answer, [(attention, layer, head)])
+    changed = (each for each in own_offers(recording) if each.kind == CHANGE)
+    return tuple(filter(None, (out, *changed)))
+
+
+def _head_out(answer: Answer, heads: Heads) -> Offer | None:
+    """The head, of these, without which the answer turns and loses most; None where none does."""
     turned = _turning(answer, [(ZeroHead(layer, head, name),) for name, layer, head in heads])
     if turned is None:
         return None
@@ -268,9 +286,6 @@ def word_out(answer: Answer, work: PassBudget) -> Offer | None:
         return None
     at, guesses = turned
     return Offer(WORD, _address(answer, asked[at]), answer.word, old=labels[at], guesses=guesses)
-
-
-Heads = list[tuple[str, int, int]]
 
 
 def contributions(answer: Answer) -> tuple[Heads, list[int]]:

@@ -8,6 +8,8 @@ from explorer.analysis import offers, opening
 from explorer.analysis.figures import TextTable
 from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
 from explorer.panels import spec
+from explorer.panels.choice import OPENS
+from explorer.panels.selection import FirstAttention, HeadIfAny, LayerIfAny, select
 from explorer.panels.spec import Panel
 from explorer.text import offers as offers_text
 from explorer.text.findings import quoted
@@ -26,14 +28,24 @@ PLACES = {
 
 @spec.predicts
 @spec.panel
-def what_changes(run: Run) -> Panel:
+def what_changes(
+    run: Run,
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
+    attention: FirstAttention = OPENS,
+) -> Panel:
     """What is known to change what a model says of a text: words to change, a head or a word to
     take out, another model that disagrees. Each was measured before it is told. A press shows it.
 
-    Raises ValueError where nothing changes it enough.
+    layer, head: the head that is on show, which alone is offered to be taken out; any head where
+    None. Raises ValueError where nothing changes it enough.
     """
     words = sentences("offers", "what_changes")
-    every = offers.offers(run, () if run.edits else opening.voting_beside(run))
+    if layer is None or head is None:
+        every = offers.offers(run, () if run.edits else opening.voting_beside(run))
+    else:
+        on = select(run, layer, head, attention=attention)
+        every = offers.of_head(on.recording, on.attention.name, on.layer, on.head)
     if not every:
         raise ValueError(words("none"))
     tries = [plain(offers_text.what(each, quoted)) for each in every]

@@ -425,7 +425,7 @@ def _listed(
         BarRow(
             _update_label(places[guesses.sites[each]]),
             (float(guesses.after[each]), norms[guesses.sites[each]]),
-            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]])),
+            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]]) * (each == at)),
             selected=each == at,
             key=guesses.sites[each],
         )
