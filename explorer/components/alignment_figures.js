@@ -109,7 +109,7 @@ export function lines(
         rx: 6,
       });
       pen.rect(at, top, wide, tall, { rx: 6, ...style.box });
-      pen.text(at + wide / 2, top + tall / 3, token, {
+      pen.text(at + wide / 2, top + (text ? tall / 3 : tall / 2), token, {
         size: 1.1 * size,
         anchor: "middle",
         room: wide,

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.csv import Cells, Columns, count_cells, file_of, to_csv
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, navigation
+from explorer.panels import address
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.visit import visit
@@ -152,6 +153,21 @@ def show_panel(
         if panel.name.partition(".")[0] == places.ROWS[visit.page].studied:
             in_plotly(panel)
     return panel
+
+
+def offers(panel: str, run: Run, choices: Mapping[str, object] | None = None) -> None:
+    """What a panel of offers, by its name, tells of a run under these choices; the browser asks for
+    it once the page stands."""
+    more = {name: str(value) for name, value in (choices or {}).items()}
+    words = {"model": run.model, "text": run.text, **more}
+    if url_state.fits_address(run.text):
+        mounts.offers(address.of_words(panel, words, "json"), "offers", _take_offer)
+
+
+def _take_offer() -> None:
+    """Follow a press on an offer, to where it is seen. For a callback."""
+    pressed = str((visit.offers.get("select") or {}).get("address", ""))
+    put_address(dict(parse_qsl(pressed)))
 
 
 def follow_press() -> None:

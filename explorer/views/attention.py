@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
 
 import streamlit as st
 
@@ -22,7 +21,6 @@ from explorer.layout import (
     selection_bar,
     tab,
 )
-from explorer.panels import address
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
@@ -166,21 +164,6 @@ def head_actions(one: HeadOnShow) -> None:
         offer_finding(following, HEAD("next"), "next finding")
 
 
-def offers(run: Run, **of_head: object) -> None:
-    """What is known to change what the model says, beside a head what that is of it; the browser
-    asks for it."""
-    words = {"model": run.model, "text": run.text, **{k: str(v) for k, v in of_head.items()}}
-    if url_state.fits_address(run.text):
-        mounts.offers(address.of_words("offers.what_changes", words, "json"), "offers", take_offer)
-
-
-def take_offer() -> None:
-    """Follow a press on an offer: another text, or the model without a part on the tab that shows
-    it. For a callback."""
-    pressed = str((visit.offers.get("select") or {}).get("address", ""))
-    output.put_address(dict(parse_qsl(pressed)))
-
-
 def show_vote() -> None:
     """Show what all tested heads say of the word again. For a callback."""
     for name in OF_ONE_HEAD:
@@ -277,7 +260,7 @@ def heads_tab(
         below_grid(shown, one)
     with right:
         if one.has_vote:
-            offers(run)
+            output.offers("offers.what_changes", run)
         else:
             selected_head(shown, picture, one)
     if not one.has_vote:
@@ -286,8 +269,9 @@ def heads_tab(
         ):
             head_actions(one)
         on = one.selection
-        with st.container(key="head-offers"):
-            offers(run, layer=on.layer, head=on.head, attention=on.attention.name)
+        with st.container(key="offers-below"):
+            at = {"layer": on.layer, "head": on.head, "attention": on.attention.name}
+            output.offers("offers.what_changes", run, at)
     with output.links("of tab"):
         if one.has_vote:
             also_found(one)
