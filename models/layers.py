@@ -35,15 +35,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
-from models.edit_ops import put_numbers
 from models.edits import (
-    AddToSite,
     CutPath,
     Edit,
     OtherNorm,
-    ScaleSite,
-    SetSite,
     SharedKeys,
+    edited,
     last_edit,
 )
 from models.linear import Linear
@@ -81,16 +78,14 @@ class Patch(Edit):
     head: int | None = None
     token: int | None = None
 
-    def apply(self, x: Tensor) -> Tensor:
-        """x (batch, token, width) or (batch, head, token, width), changed."""
-        x = x.clone()
-        target = x if self.head is None else x[:, self.head]
-        n = min(target.shape[-2], len(self.values))
-        if self.token is None:
-            target[..., :n, :] = self.values[:n]
-        elif self.token < n:
-            target[..., self.token, :] = self.values[self.token]
-        return x
+    @property
+    def place(self) -> str:
+        return self.name
+
+    def on(self, x: Tensor, allowed: Tensor | None = None) -> None:
+        n = min(x.shape[-2], len(self.values))
+        at = slice(n) if self.token is None else slice(min(self.token, n), min(self.token + 1, n))
+        x[..., at, :] = self.values[at]
 
 
 class Path(Edit):
@@ -122,11 +117,7 @@ def with_paths(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
 def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
     """Return x as it goes on from a named place, replaced where an edit patches it; the tape
     records it."""
-    for edit in edits:
-        if isinstance(edit, Patch) and edit.name == name:
-            x = edit.apply(x if x.dim() > 2 else x[None])
-        elif isinstance(edit, (SetSite, AddToSite, ScaleSite)) and edit.site == name:
-            x = put_numbers(x, edit)
+    x = edited(x, edits, name)
     tape(name, x)
     return x
 

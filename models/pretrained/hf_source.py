@@ -23,7 +23,16 @@ from models.cancellation import checkpoint
 from models.capabilities import READ_OFF, Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places, path_error
-from models.edits import CutPath, Edit, HideToken, HideWord, ShuffleTokens, WithoutScale
+from models.edits import (
+    KINDS,
+    CutPath,
+    Edit,
+    HideToken,
+    HideWord,
+    ShuffleTokens,
+    StreamEdit,
+    WithoutScale,
+)
 from models.generation import expect_room
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.notices import tell, tell_cut
@@ -48,11 +57,11 @@ from models.pretrained.hf_model import (
     version_of,
 )
 from models.pretrained.hf_model import beams as search_of
-from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass
+from models.pretrained.hooks import ForwardPass
 from models.pretrained.machine_limits import free_memory, size_text
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
-from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
+from models.pretrained.site_edits import changes_of, expect_carried
 from models.pretrained.weight_conversion import CONVERSIONS
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
@@ -111,7 +120,7 @@ def record(
         lengths["decoder"] = len(tokens.ids)
     elif has_decoder and target is None:
         lengths["decoder"] = None
-        if any(isinstance(edit, SITE_EDITS) for edit in edits):
+        if any(isinstance(edit, StreamEdit) for edit in edits):
             raise ValueError(
                 f"{model.card.name} writes its own text without such an edit; give the target"
             )
@@ -299,8 +308,11 @@ def capabilities(model: HFModel) -> Capabilities:
         logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
         edits=(
             *always,
-            *SITE_EDITS,
-            *(SUPPORTED_EDITS if plan.opens else ()),
+            *(
+                each
+                for each in KINDS.values()
+                if each.in_any_code and (plan.opens or issubclass(each, StreamEdit))
+            ),
             *((HideWord,) if plan.hides_words else ()),
             *((CutPath,) if supports_paths(plan) else ()),
         ),

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from models.edit_validation import shared_keys_error
-from models.edits import CutPath, Edit
+from models.edits import CutPath, Edit, StreamEdit
 from models.pretrained.hooks import ForwardPass, HookPoint, active_pass
 from models.pretrained.probing import ModuleMap, StreamPlan, nearly_equal
-from models.pretrained.site_edits import SITE_EDITS
 
 Projected = tuple[Tensor, Tensor, Tensor]  # queries, keys and values, (1, head, token, d_head)
 OWN_CLASSES = (
@@ -45,7 +44,7 @@ class CutPaths:
             if isinstance(edit, CutPath):
                 end = edit.to_layer, edit.to, edit.to_head
                 self.by_end.setdefault(end, set()).add((edit.layer, edit.head))
-            elif isinstance(edit, SITE_EDITS):
+            elif isinstance(edit, StreamEdit):
                 raise ValueError(
                     f"“{edit}”: beside a path that is cut, this edit needs the model to run in "
                     "Headlight's own classes"

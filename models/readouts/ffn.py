@@ -7,14 +7,11 @@ import torch
 from torch import Tensor
 
 from models.cancellation import checkpoint
-from models.edit_ops import set_neurons
 from models.edits import (
-    AddToSite,
-    PatchSite,
-    ScaleSite,
-    SetSite,
+    SiteEdit,
     WithoutFeedForward,
     applies,
+    edited,
     of_stream,
 )
 from models.layers import GatedFeedForward
@@ -55,7 +52,7 @@ def ffn_input(
     first_stream = recording.streams[0].name
     for edit in recording.edits:
         if (
-            isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
+            isinstance(edit, SiteEdit)
             and (edit.stream or first_stream, edit.site) == (stream, f"{layer}.ffn.wrote")
             and edit.token in (None, token)
         ):
@@ -77,7 +74,7 @@ def hidden_units(
     """The hidden units of a layer's FFN at every token, (token, d_ff), those that edits set at
     their values."""
     edits = of_stream(recording.edits, stream, first=stream == recording.streams[0].name)
-    return set_neurons(network.hidden(inputs), edits, layer)
+    return edited(network.hidden(inputs), edits, f"{layer}.ffn.hidden")
 
 
 def ffn_bias(network: FeedForward | GatedFeedForward) -> Tensor:
