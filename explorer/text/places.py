@@ -85,8 +85,7 @@ class Tab:
 
     label, beside: of a tab that shows one of several rows at a time, what it is called among them,
     and the others, each with its title there. titles: what a tab is called for some models, by
-    their kinds, "classes" for those that classify texts. was_in: the place that addresses of it
-    name which were shared before it stood in its own.
+    their kinds, "classes" for those that classify texts.
 
     panels: the names of those that it shows from top to bottom, below those of one of its views
     where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
@@ -127,7 +126,6 @@ class Tab:
     label: str = ""
     beside: tuple[Tab, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
-    was_in: str = ""
 
     below: tuple[str, ...] = ()
     subject: str = ""
@@ -440,7 +438,6 @@ LEARN = (
                 "twins",
                 "Pre-LN vs post-LN",
                 ("training.pair",),
-                was_in="training",
                 wait="Reading the text at every checkpoint …",
                 reads=(),
                 needs="trainings",
@@ -524,10 +521,9 @@ def first_tab(place: str) -> str:
 
 
 def tab_in(place: str, word: str) -> str:
-    """The row of a place that a word of the address names, or that stood there; the one that the
-    place opens on where there is none of that name."""
-    is_there = word in ROWS and place in (_PLACE_OF[word], ROWS[word].was_in)
-    return word if is_there else first_tab(place)
+    """The row that a word of an address of a place names, also one of another place, where it may
+    have stood before; the one that the place opens on where there is none of that name."""
+    return word if word in ROWS else first_tab(place)
 
 
 def title(row: str) -> str:
