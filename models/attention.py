@@ -36,6 +36,7 @@ from models.layers import (
     apply_rotary,
     apply_window,
     hook_point,
+    less,
     no_tape,
     output_buffer,
     pool_key_heads,
@@ -263,10 +264,11 @@ class MultiHeadAttention(nn.Module):
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         for path in edits:
             if isinstance(path, Path) and path.attention == self.label:
-                for head in sorted(head for layer, head in path.heads if layer == self.layer):
-                    at = slice(head * self.d_head, (head + 1) * self.d_head)
-                    written = z[:, head] @ self.w_o.weight[:, at].T
-                    path.written = written if path.written is None else path.written + written
+                for (layer, head), lent in path.heads.items():
+                    if layer == self.layer:
+                        at = slice(head * self.d_head, (head + 1) * self.d_head)
+                        written = less(z[:, head], lent) @ self.w_o.weight[:, at].T
+                        path.written = written if path.written is None else path.written + written
         z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
         output = self.w_o(z)
         for name, tensor in (

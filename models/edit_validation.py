@@ -11,9 +11,9 @@ from models.arrays import Numbers
 from models.config import Config
 from models.edits import (
     PATH_ENDS,
-    CutPath,
     Edit,
     OtherPositions,
+    PathEdit,
     ShiftPositions,
     ShufflePositions,
     WithNumbers,
@@ -44,9 +44,9 @@ def check(
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not has_positions:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
-        if isinstance(edit, CutPath) and (error := path_error(edit, card)):
+        if isinstance(edit, PathEdit) and (error := path_error(edit, card)):
             raise ValueError(error)
-        if isinstance(edit, CutPath) and edit.to != "q" and config.key_heads < config.n_head:
+        if isinstance(edit, PathEdit) and edit.to in "kv" and config.key_heads < config.n_head:
             raise ValueError(shared_keys_error(card.name))
         if error := edit.model_error(card, config, can_hide):
             raise ValueError(error)
@@ -104,16 +104,20 @@ def _place_error(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
     return ""
 
 
-def path_error(edit: CutPath, card: Card) -> str:
+def path_error(edit: PathEdit, card: Card) -> str:
     """Error message for a path that is not there, "" for one that is."""
+    kind, ends = type(edit).__name__, (*PATH_ENDS, *(["resid"] if edit.borrows else []))
     if edit.attention == "cross":
         return f"“{edit}”: a path leads between the heads of one text"
-    if not edit.layer < edit.to_layer < card.n_layer:
-        return f"“{edit}”: the path leads to a layer from {edit.layer + 1} to {card.n_layer - 1}"
-    if not 0 <= edit.to_head < card.n_head:
+    if edit.to not in ends:
+        return f"{kind} does not know {edit.to!r}; there are {', '.join(ends)}"
+    last = card.n_layer if edit.to == "resid" else card.n_layer - 1
+    if edit.to_layer is None or not edit.layer < edit.to_layer <= last:
+        return f"“{edit}”: the path leads to a layer from {edit.layer + 1} to {last}"
+    if edit.to == "resid":
+        return "" if edit.to_head is None else f"“{edit}”: a path to the stream names no head there"
+    if edit.to_head is None or not 0 <= edit.to_head < card.n_head:
         return f"“{edit}” names head {edit.to_head}; {card.name} has heads 0 to {card.n_head - 1}"
-    if edit.to not in PATH_ENDS:
-        return f"CutPath does not know {edit.to!r}; there are {', '.join(PATH_ENDS)}"
     return ""
 
 

@@ -51,10 +51,11 @@ class Edit:
 
     in_any_code: a model in its own code can follow it as well, since its attention or a hook
     carries it out. has_numbers: its numbers stand at places of a text, and edits of one place keep
-    their order."""
+    their order. borrows: it puts in vectors of another text."""
 
     in_any_code: ClassVar[bool] = False
     has_numbers: ClassVar[bool] = False
+    borrows: ClassVar[bool] = False
 
     @property
     def place(self) -> str:
@@ -533,6 +534,7 @@ class PatchHead(HeadEdit):
     under all other edits but patches. Places that the other text has not keep their own."""
 
     in_any_code = False
+    borrows = True
     text: str
     layer: int
     head: int
@@ -572,6 +574,7 @@ class PatchSite(SiteEdit):
     instead, under all other edits but patches. `token`: at that place alone. `stream` names the
     stream, None for the first. Places that the other text has not keep their own."""
 
+    borrows = True
     text: str
     site: str
     token: int | None = None
@@ -814,14 +817,35 @@ class SetNeuron(StreamEdit):
         return f"“{self}”: a layer of {card.name} has neurons 0 to {config.d_ff - 1}"
 
 
+class PathEdit(Edit):
+    """Base class of edits of the direct path from a head to what reads the stream later."""
+
+    has_numbers = True
+    layer: int
+    head: int
+    to_layer: int | None
+    to_head: int | None
+    to: str
+    attention: str
+
+    @property
+    def end(self) -> str:
+        """The end of the path in words."""
+        if self.to == "resid":
+            last = self.to_layer is None
+            return "the last state" if last else f"the stream before layer {self.to_layer}"
+        return (
+            f"the {PATH_ENDS.get(self.to, self.to)} of head {self.to_head} of layer {self.to_layer}"
+        )
+
+
 @dataclass(frozen=True)
-class CutPath(Edit):
+class CutPath(PathEdit):
     """The direct path from a head to a later one is cut: queries ("q"), keys ("k") or values ("v")
     of head `to_head` of layer `to_layer` are made of the stream as it would be had the head written
     nothing, while all that other parts wrote stays as it was (path patching: Wang et al. 2022,
     Goldowsky-Dill et al. 2023)."""
 
-    has_numbers = True
     layer: int
     head: int
     to_layer: int
@@ -830,11 +854,43 @@ class CutPath(Edit):
     attention: str = "self"
 
     def __str__(self) -> str:
-        read = PATH_ENDS.get(self.to, self.to)
-        return (
-            f"{_head_phrase(self)} cut off from the {read} of head {self.to_head} of layer "
-            f"{self.to_layer}"
-        )
+        return f"{_head_phrase(self)} cut off from {self.end}"
+
+
+@dataclass(frozen=True)
+class PatchPath(PathEdit):
+    """The direct path from a head to a later reader carries what the head writes when the model
+    reads `text` instead, a text or a recording of one, under all other edits but patches; all that
+    other parts wrote stays as it was (path patching: Wang et al. 2022, Goldowsky-Dill et al. 2023).
+
+    The reader is a head's queries ("q"), keys ("k") or values ("v"), or with "resid" the stream
+    before layer `to_layer`, None for the last state, which the readout reads: there the change is
+    added to what the sub-layer before writes. Places that the other text has not keep their own."""
+
+    borrows = True
+    text: str
+    layer: int
+    head: int
+    to_layer: int | None = None
+    to_head: int | None = None
+    to: str = "q"
+    attention: str = "self"
+
+    def __post_init__(self) -> None:
+        if hasattr(self.text, "streams"):
+            if self.text.edits or self.text.as_ids:
+                raise ValueError(
+                    "a path is patched from a text, or from its recording without edits"
+                )
+            object.__setattr__(self, "text", self.text.text)
+
+    @property
+    def place(self) -> str:
+        is_there = self.to == "resid" and self.to_layer is not None
+        return f"{self.to_layer - 1}.ffn.wrote" if is_there else ""  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return f"{_head_phrase(self)} to {self.end} patched from “{' '.join(self.text.split())}”"
 
 
 PATH_ENDS = {"q": "queries", "k": "keys", "v": "values"}
@@ -915,6 +971,7 @@ KINDS: dict[str, type[Edit]] = {
         ScaleHead,
         CutEdge,
         CutPath,
+        PatchPath,
         SetNeuron,
         WithoutScale,
         ScaledBy,

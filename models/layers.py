@@ -39,6 +39,8 @@ from models.edits import (
     CutPath,
     Edit,
     OtherNorm,
+    PatchPath,
+    PathEdit,
     SharedKeys,
     edited,
     last_edit,
@@ -88,30 +90,56 @@ class Patch(Edit):
         x[..., at, :] = self.values[at]
 
 
-class Path(Edit):
-    """The CutPaths to one reader during one pass. end: the label of its attention, its layer, its
-    head, and "q", "k" or "v". heads: the (layer, head) that are cut off from it. written (batch,
-    token, d_model): what they have just written, until it is left out of the sum; part: all that is
-    left out, of a stream that is a sum; without: the state as it is without that; inputs: the same
-    as the reader has it, in its layer."""
+@dataclass(frozen=True, eq=False)
+class LentPath(Edit):
+    """A PatchPath when a pass begins: with the head's output z in the other text's run, (token,
+    d_head)."""
 
-    def __init__(self, end: tuple[str, int, int, str]) -> None:
+    path: PatchPath
+    values: Tensor
+
+
+class Path(Edit):
+    """The PathEdits to one reader during one pass. end: the label of its attention, its layer, its
+    head, and "q", "k", "v" or "resid". heads: the (layer, head) that are cut off from it, each with
+    the z that is put in its place, None for nothing. written (batch, token, d_model): by how much
+    they have just written more than that, until it is left out of the sum; part: all that is left
+    out, of a stream that is a sum; without: the state as it is without that; inputs: the same as
+    the reader has it, in its layer."""
+
+    def __init__(self, end: tuple[str, int | None, int | None, str]) -> None:
         self.attention, self.to_layer, self.to_head, self.to = end
-        self.heads: set[tuple[int, int]] = set()
+        self.heads: dict[tuple[int, int], Tensor | None] = {}
         self.written: Tensor | None = None
         self.part: Tensor | None = None
         self.without: Tensor | None = None
         self.inputs: Tensor | None = None
 
+    def ends_behind(self, layer: int, sublayer: str) -> bool:
+        """True where it leads to the state after a sub-layer."""
+        return (self.to, self.to_layer, sublayer) == ("resid", layer + 1, "ffn")
+
+
+def less(z: Tensor, lent: Tensor | None) -> Tensor:
+    """z of a head (batch, token, d_head) less that of another text (token, d_head), None for
+    nothing; 0 at places that the other text has not."""
+    if lent is None:
+        return z
+    n = min(z.shape[-2], len(lent))
+    return torch.cat((z[..., :n, :] - lent[:n].to(z), torch.zeros_like(z[..., n:, :])), dim=-2)
+
 
 def with_paths(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits of one pass, with what becomes of the paths that are cut, one for each reader."""
-    paths: dict[tuple[str, int, int, str], Path] = {}
+    """The edits of one pass, with what becomes of the paths among them, one for each reader."""
+    paths: dict[tuple[str, int | None, int | None, str], Path] = {}
     for edit in edits:
-        if isinstance(edit, CutPath):
-            end = (edit.attention, edit.to_layer, edit.to_head, edit.to)
-            paths.setdefault(end, Path(end)).heads.add((edit.layer, edit.head))
-    return (*(edit for edit in edits if not isinstance(edit, CutPath)), *paths.values())
+        path = edit.path if isinstance(edit, LentPath) else edit
+        if isinstance(path, CutPath) or path is not edit:
+            end = (path.attention, path.to_layer, path.to_head, path.to)
+            lent = edit.values if isinstance(edit, LentPath) else None
+            paths.setdefault(end, Path(end)).heads[path.layer, path.head] = lent
+    others = (edit for edit in edits if not isinstance(edit, (PathEdit, LentPath)))
+    return (*others, *paths.values())
 
 
 def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:

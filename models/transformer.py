@@ -127,6 +127,9 @@ class AddAndNorm(nn.Module):
     def forward(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
+        for path in edits:
+            if isinstance(path, Path) and path.ends_behind(self.layer, self.sublayer):
+                output = output if path.without is None else output + (path.without - x)
         after = self._added(x, output, tape, edits)
         for path in edits:
             if isinstance(path, Path):
@@ -234,7 +237,7 @@ class Layer(nn.Module):
         for path in edits:
             if (
                 isinstance(path, Path)
-                and path.to_layer == self.layer
+                and (path.to_layer == self.layer and path.to != "resid")
                 and (path.without is not None)
             ):
                 path.inputs = self.attention_out.read(path.without, no_tape, edits)

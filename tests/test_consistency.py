@@ -32,6 +32,7 @@ from models.edits import (
     OtherNorm,
     OtherPositions,
     PatchHead,
+    PatchPath,
     PatchSite,
     ScaledBy,
     ScaleHead,
@@ -212,7 +213,7 @@ ANY = [
     HideWord(2),
     SetNeuron(2.5, 1, 4),
 ]
-OF_SOME_MODELS = {CutPath, HideToken}  # which not both of the models below follow
+OF_SOME_MODELS = {CutPath, PatchPath, HideToken}  # which not both of the models below follow
 
 
 def test_no_kind_of_edit_is_forgotten_here() -> None:

@@ -32,7 +32,7 @@ def changes_of(
         # Several may change one tensor: they do it as the pass comes by their sites.
         for edit in sorted(edits_of_sites, key=lambda each: _rank(each, sites)):
             place, change = _change(plan, edit, name)
-            changes[place.key] = _after(changes.get(place.key), change)
+            changes[place.key] = after(changes.get(place.key), change)
     return changes
 
 
@@ -42,7 +42,7 @@ def _rank(edit: Edit, sites: list[str]) -> int:
     return sites.index(site) if site in sites else len(sites)
 
 
-def _after(first: Change | None, then: Change) -> Change:
+def after(first: Change | None, then: Change) -> Change:
     """Two changes of one place, one after the other."""
     return then if first is None else lambda x, places: then(first(x, places), places)
 

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from models.cancellation import checkpoint
 from models.edits import (
-    SiteEdit,
     WithoutFeedForward,
     applies,
     edited,
+    edits_at,
     of_stream,
 )
 from models.layers import GatedFeedForward
@@ -49,13 +49,9 @@ def ffn_input(
         )
     if applies(recording.edits, WithoutFeedForward, layer):
         raise ValueError(f"the FFN of layer {layer} was taken away")
-    first_stream = recording.streams[0].name
-    for edit in recording.edits:
-        if (
-            isinstance(edit, SiteEdit)
-            and (edit.stream or first_stream, edit.site) == (stream, f"{layer}.ffn.wrote")
-            and edit.token in (None, token)
-        ):
+    edits = of_stream(recording.edits, stream, first=stream == recording.streams[0].name)
+    for edit in edits_at(edits, f"{layer}.ffn.wrote"):
+        if getattr(edit, "token", None) in (None, token):
             raise ValueError(f"what the FFN of layer {layer} wrote was put in by an edit")
     site = f"{layer}.ffn.read"
     if site not in residual.sites:
