@@ -105,7 +105,7 @@ def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
     assert codec.decode(said.content)[0]["token"] == plain["token"]
 
 
-# Panels of 0.5.0, whose addresses stand in papers: one that gets another name keeps the old one too.
+# Panels of 0.5.0, whose addresses stand in papers: with another name one keeps the old one too.
 OF_0_5 = """
     anatomy.formulas anatomy.verified anatomy.weight architecture.flow attention.head
     attention.heads attention.strongest_findings attribution.carriers attribution.class_logit
