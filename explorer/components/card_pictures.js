@@ -109,6 +109,11 @@ const SIGNS = {
   Offset: () =>
     path("M24 28L36 36M42 28L54 36M60 28L72 36", "thin") +
     each(upTo(4), (at) => rect(8 + 18 * at, 12, 13, 14) + rect(8 + 18 * at, 38, 13, 14, "half")),
+  Loss: () =>
+    path("M8 10C22 58 30 50 44 50S66 50 76 44") +
+    dot(20, 36, 5, "pale") +
+    path("M24 42L31 47", "thin") +
+    dot(36, 50, 6),
   Loops: () =>
     each(upTo(3), (at) => rect(8 + 17 * at, 36, 13, 16, "pale")) +
     path("M59 36h13v16h-13z", "dash") +

@@ -468,6 +468,7 @@ LEARN = (
                 "Stages": ("Two stages of a layer", ("stages.exchanged",)),
                 "Norm": ("Post-LN and pre-LN", ("norm_place.diagrams",)),
                 "Offset": ("Input and target, shifted by one", ("teacher_forcing.offset",)),
+                "Loss": ("The loss, and one step of training", ("loss.loss", "loss.step")),
                 "Loops": ("Writing token by token", ("generation.loops",)),
                 "Moves": ("A word between its neighbours", ("neighbours.between",)),
                 "Paper": ("The paper’s figure", ("paper_figure.stacks",)),
