@@ -139,7 +139,18 @@ def test_one_word_travels_through_the_tabs_or_a_tab_says_why_not(model: str, tex
 VIEWS = {
     "concepts": (
         "look_at",
-        *("Hard", "Before", "Shapes", "Three", "Scale", "Saturation", "Mask", "Mean", "Graph"),
+        *(
+            "Hard",
+            "Tokens",
+            "Before",
+            "Shapes",
+            "Three",
+            "Scale",
+            "Saturation",
+            "Mask",
+            "Mean",
+            "Graph",
+        ),
         *(
             "Heads",
             "Gradient",

@@ -47,6 +47,12 @@ const SIGNS = {
     each([6, 10, 40, 14, 5, 22, 8], (height, at) =>
       rect(10 + 9.5 * at, 56 - height, 6, height, at === 2 ? "fill" : "half"),
     ) + path("M27 8h10v48h-10z", "far dash"),
+  Tokens: () =>
+    rect(10, 10, 64, 14) +
+    path("M42 28v6", "thin") +
+    rect(10, 40, 18, 14, "half") +
+    rect(31, 40, 22, 14, "fill") +
+    rect(56, 40, 18, 14, "half"),
   Before: () =>
     path("M10 32h64", "thin") +
     each(["pale", "pale", "half", "fill"], (look, at) => dot(14 + 18 * at, 32, 7, look)),

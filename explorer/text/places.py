@@ -454,6 +454,7 @@ LEARN = (
             {
                 "All": ("All concepts", ()),
                 "Hard": ("Soft lookup", ("soft_lookup.temperature", "soft_lookup.heads")),
+                "Tokens": ("Words in pieces", ("tokens.merges",)),
                 "Before": ("Before attention: a recurrent network", ("recurrence.bottleneck",)),
                 "Shapes": ("Shapes of the matrices", ("multi_head.shapes",)),
                 "Three": ("Three kinds of scores", ("soft_lookup.scoring",)),
