@@ -64,7 +64,12 @@ def merges(rules: tokenizers.Tokenizer | None, text: str, at: int) -> Merges:
             place += 1
     if pieces != tokens:
         raise ValueError(NOT_BPE)
-    return Merges(letters, tuple(steps), len(ranks), tuple(map(rules.token_to_id, pieces)))
+    return Merges(
+        letters,
+        tuple(steps),
+        len(ranks),
+        tuple(int(rules.token_to_id(each) or 0) for each in pieces),
+    )
 
 
 def _ranks(rules: tokenizers.Tokenizer) -> dict[tuple[str, str], int]:
