@@ -78,7 +78,9 @@ def on(run: Run, name: str, token: int | None = None) -> Lesson:
     no lesson has, ValueError where the text or the model shows too little."""
     lesson = written()[name]
     run, token = _subject(run, lesson, token)
-    make = lambda: Lesson(lesson["title"], tuple(_items(run, token, _steps(run, lesson))))
+    make = lambda: Lesson(
+        lesson["title"], tuple(_items(run, token, _steps(run, lesson))), lesson["minutes"]
+    )
     return run.memo(("lesson", name, token), make)
 
 
