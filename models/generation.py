@@ -16,7 +16,7 @@ from models.argument_validation import whole_number
 from models.attention import KVCache
 from models.cancellation import checkpoint
 from models.copying import Copier
-from models.edits import NUMBER_EDITS, Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
+from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
 from models.layers import Patch
 from models.notices import tell
 from models.recording import Card, Recording, stored_array
@@ -214,7 +214,9 @@ def greedy(
     # stored would stay true.
     stored = (
         None
-        if any(isinstance(edit, (MeanHead, WithoutMask, Patch, *NUMBER_EDITS)) for edit in edits)
+        if any(
+            each.has_numbers or isinstance(each, (MeanHead, WithoutMask, Patch)) for each in edits
+        )
         else KVCache()
     )
     (bos, _), output_ids = tokenizer.ends, list[int]()

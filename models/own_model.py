@@ -41,8 +41,8 @@ from models.edit_ops import (
     without_hidden_words,
 )
 from models.edit_validation import check, check_length
-from models.edits import Edit, PatchHead, PatchSite
-from models.layers import GatedFeedForward, Patch, with_shared_keys
+from models.edits import Edit, PatchHead, PatchPath, PatchSite
+from models.layers import GatedFeedForward, LentPath, Patch, with_shared_keys
 from models.linear import HAS_AVX512
 from models.model import Model
 from models.notices import tell_cut
@@ -332,7 +332,7 @@ def _record_two(
     model: OwnModel,
     reading: ReadText,
     edits: tuple[Edit, ...],
-    patches: dict[str, tuple[Patch, ...]],
+    patches: dict[str, tuple[Edit, ...]],
     target: str | tuple[int, ...] | None,
 ) -> Recording:
     source = reading.tokens
@@ -450,7 +450,7 @@ def activations(
     Patches among the edits are left out. `wanted`: the names to keep, None for all. `written`:
     whether a translator writes its text too; reading takes a fraction of the time.
     """
-    edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+    edits = tuple(edit for edit in edits if not edit.borrows)
     tokens = read_whole(model, text)
     tokens = shuffle_tokens(tokens, edits)
     edits = fitting_edits(tokens, edits)
@@ -474,22 +474,22 @@ def activations(
     return {"encoder": source_store.tensors, "decoder": target_store.tensors}
 
 
-def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
+def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Edit, ...]]:
     """The patches of edits, by stream; a text that several of them name is read once."""
     with_target = any(
         head_output_site(model, edit.attention, edit.layer)[0] == "decoder"
-        if isinstance(edit, PatchHead)
+        if isinstance(edit, (PatchHead, PatchPath))
         else isinstance(edit, PatchSite) and edit.stream == "decoder"
         for edit in edits
     )
     donor = cache(lambda text: activations(model, text, edits, with_target=with_target))
-    patches: dict[str, list[Patch]] = {"encoder": [], "decoder": []}
+    patches: dict[str, list[Edit]] = {"encoder": [], "decoder": []}
     for edit in edits:
-        if isinstance(edit, PatchHead):
+        if isinstance(edit, (PatchHead, PatchPath)):
             stream, name = head_output_site(model, edit.attention, edit.layer)
-            patches[stream].append(
-                Patch(name, donor(edit.text)[stream][name][edit.head], head=edit.head)
-            )
+            z = donor(edit.text)[stream][name][edit.head]
+            is_path = isinstance(edit, PatchPath)
+            patches[stream].append(LentPath(edit, z) if is_path else Patch(name, z, head=edit.head))
         elif isinstance(edit, PatchSite):
             vectors = donor(edit.text)
             stream = edit.stream or next(iter(vectors))

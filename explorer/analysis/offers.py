@@ -476,10 +476,12 @@ def _stands_for_one(vote: Vote) -> bool:
 def _other_nouns(vote: Vote, labels: Sequence[str]) -> list[str]:
     """The nouns before a pronoun that it might stand for beside the one that is named: those that a
     head names first, then the nearest."""
-    named = [each.key for each in vote.ballots if each.key != vote.noun]
+    named = [each.noun for each in vote.ballots if each.noun != vote.noun]
     is_noun = word_classes.nouns(labels)
-    before = [at for at in reversed(range(vote.row)) if is_noun[at] and at != vote.noun]
-    return [labels[at] for at in dict.fromkeys((*named, *before)) if at < vote.row]
+    before = [labels[at] for at in reversed(range(vote.row)) if is_noun[at]]
+    others = dict.fromkeys((*(labels[at] for at in named if at < vote.row), *before))
+    said = _said(vote, labels).noun.casefold()
+    return [each for each in others if each.casefold() != said]
 
 
 def _vote_in(recording: Recording, row: int) -> Vote | None:

@@ -85,8 +85,7 @@ class Tab:
 
     label, beside: of a tab that shows one of several rows at a time, what it is called among them,
     and the others, each with its title there. titles: what a tab is called for some models, by
-    their kinds, "classes" for those that classify texts. was_in: the place that addresses of it
-    name which were shared before it stood in its own.
+    their kinds, "classes" for those that classify texts.
 
     panels: the names of those that it shows from top to bottom, below those of one of its views
     where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
@@ -129,7 +128,6 @@ class Tab:
     label: str = ""
     beside: tuple[Tab, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
-    was_in: str = ""
 
     below: tuple[str, ...] = ()
     subject: str = ""
@@ -445,7 +443,6 @@ LEARN = (
                 "twins",
                 "Pre-LN vs post-LN",
                 ("training.pair",),
-                was_in="training",
                 wait="Reading the text at every checkpoint …",
                 reads=(),
                 needs="trainings",
@@ -459,6 +456,7 @@ LEARN = (
             {
                 "All": ("All concepts", ()),
                 "Hard": ("Soft lookup", ("soft_lookup.temperature", "soft_lookup.heads")),
+                "Tokens": ("Words in pieces", ("tokens.merges",)),
                 "Before": ("Before attention: a recurrent network", ("recurrence.bottleneck",)),
                 "Shapes": ("Shapes of the matrices", ("multi_head.shapes",)),
                 "Three": ("Three kinds of scores", ("soft_lookup.scoring",)),
@@ -473,6 +471,7 @@ LEARN = (
                 "Stages": ("Two stages of a layer", ("stages.exchanged",)),
                 "Norm": ("Post-LN and pre-LN", ("norm_place.diagrams",)),
                 "Offset": ("Input and target, shifted by one", ("teacher_forcing.offset",)),
+                "Loss": ("The loss, and one step of training", ("loss.loss", "loss.step")),
                 "Loops": ("Writing token by token", ("generation.loops",)),
                 "Moves": ("A word between its neighbours", ("neighbours.between",)),
                 "Paper": ("The paper’s figure", ("paper_figure.stacks",)),
@@ -549,10 +548,9 @@ def first_tab(place: str) -> str:
 
 
 def tab_in(place: str, word: str) -> str:
-    """The row of a place that a word of the address names, or that stood there; the one that the
-    place opens on where there is none of that name."""
-    is_there = word in ROWS and place in (_PLACE_OF[word], ROWS[word].was_in)
-    return word if is_there else first_tab(place)
+    """The row that a word of an address of a place names, also one of another place, where it may
+    have stood before; the one that the place opens on where there is none of that name."""
+    return word if word in ROWS else first_tab(place)
 
 
 def title(row: str) -> str:

@@ -45,7 +45,7 @@ from models import model_card, model_names
 from models.caching import loaded
 from models.edits import (
     NORMS,
-    HeadEdit,
+    Ablation,
     HideWord,
     MoveNorm,
     OtherNorm,
@@ -260,7 +260,7 @@ def _heads(on: Edited) -> Edits:
     rest = tuple(
         edit
         for edit in on.edits
-        if not isinstance(edit, (HeadEdit, PatchHead))
+        if not isinstance(edit, (Ablation, PatchHead))
         or edit.attention != name
         or (edit.layer, edit.head) not in heads
     )
