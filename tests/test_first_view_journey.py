@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from driver import MARKS, Visitor
 
 from explorer.text import places
@@ -26,6 +27,7 @@ SEEN = r"""() => {
     for (let each = one; each && each !== document.documentElement; each = up(each)) {
       const style = getComputedStyle(each), frame = each.getBoundingClientRect();
       if (each.closest("svg") || style.display === "contents") continue;
+      if (style.clipPath === "inset(50%)") return false;
       if (style.overflow === "visible" && style.clip === "auto" && style.clipPath === "none")
         continue;
       if (frame.width < 3 || frame.height < 3 || box.top >= frame.bottom || bottom <= frame.top ||
@@ -35,7 +37,8 @@ SEEN = r"""() => {
   };
   const numbers = [], controls = new Set(), marks = [];
   const controlOf = (one) =>
-    one.closest(".figure, [role=tablist], [role=radiogroup], .stSelectbox, .stNumberInput") ||
+    one.closest(".figure, [role=tablist], [role=radiogroup]") ||
+    one.closest(".stSelectbox, .stTextInput, .stNumberInput") ||
     one.closest("label") || one;
   const look = (root) => {
     for (const one of root.querySelectorAll("*")) {
@@ -79,3 +82,42 @@ def test_first_views_have_few_numbers_and_controls(visitor: Visitor) -> None:
     numbers, controls = zip(*(first_view(visitor, tab) for tab in TABS))
     assert sum(numbers) / len(TABS) <= MOST, dict(zip(TABS, numbers))
     assert sum(controls) / len(TABS) <= MOST, dict(zip(TABS, controls))
+
+
+STOPS = 12  # of the Tab key until the picture
+# Where the keyboard is, in whatever root: in a picture, on the way that skips to it, or elsewhere;
+# and whether it can be seen there.
+AT = """() => {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  const main = document.querySelector("[data-testid=stMain]");
+  const isIn = (one) => one && (main.contains(one) || isIn(one.getRootNode().host));
+  const up = (one) => one.parentElement || one.getRootNode().host;
+  let seen = false;
+  for (let each = at; each && each !== document.body && !seen; each = up(each)) {
+    const style = getComputedStyle(each);
+    const [line, width] = [style.outlineStyle, parseFloat(style.outlineWidth)];
+    seen = (line !== "none" && width > 0) || style.boxShadow !== "none";
+    if (up(each)?.matches?.("[data-testid=stMain]")) break;
+  }
+  const picture = at.closest(".figure, .cards, .panel") && isIn(at);
+  const name = (at.getAttribute("aria-label") || at.textContent || at.tagName).slice(0, 40);
+  return [picture ? "picture" : at.matches(".skip") ? "skip" : "", seen, name]; }"""
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_keys_reach_the_picture_in_few_stops_and_are_seen(visitor: Visitor, tab: str) -> None:
+    visitor.visit(tab, "[data-testid=stMain] :is(h1, h2)")
+    visitor.until(DRAWN)
+    stops = []
+    for _ in range(STOPS):
+        visitor.page.keyboard.press("Tab")
+        where, is_seen, name = visitor.page.evaluate(AT)
+        stops.append(name)
+        assert is_seen, f"no focus on {name}"
+        if where == "skip":
+            visitor.page.keyboard.press("Enter")
+            where, *_ = visitor.page.evaluate(AT)
+        if where == "picture":
+            return
+    pytest.fail(f"no picture after {stops}")
