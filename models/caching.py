@@ -341,7 +341,7 @@ READOUTS = (
 )
 # What is not kept: each text or sweep has a state of its own, whose steps their reader takes in a
 # slot, and embeddings are large.
-PASSED_ON = ("generate", "beams", "patch_heads", "patch_sites", "embeddings")
+PASSED_ON = ("generate", "beams", "patch_heads", "patch_sites", "embeddings", "training_step")
 
 
 def _cached_readout(name: str) -> Callable[..., Any]:

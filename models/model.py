@@ -55,6 +55,7 @@ from models.results import (
     ScorePath,
     SeededSampling,
     Sweep,
+    TrainingStep,
 )
 
 
@@ -260,6 +261,33 @@ class Model:
         ]
         return self._readout("gradients").head_gradients(
             self, recording, attention, cell.layer, places
+        )
+
+    def training_step(
+        self,
+        recording: Recording,
+        targets: Sequence[tuple[int, int]],
+        rate: float,
+        other: Recording,
+        other_targets: Sequence[tuple[int, int]],
+    ) -> TrainingStep:
+        """One step of gradient descent on a recording, on a copy of the model, and what it did to
+        another recording. targets: (token of the last stream, id that is right there), of each; the
+        loss is the mean of -ln p. The scores are those at the last target. Raises ValueError as
+        `head_gradients`, and for a rate that is not above 0."""
+        if not 0 < rate < float("inf"):
+            raise ValueError(f"a learning rate is a number above 0, and not {rate}")
+        checked = []
+        for of, listed in ((recording, targets), (other, other_targets)):
+            last = of.streams[-1].name
+            places = [
+                (expect_recording_of(self, of, last, token), word_of(self.card, id))
+                for token, id in listed
+            ]
+            checked.append((of, places))
+        (own, places), (another, others) = checked
+        return self._readout("training_step").training_step(
+            self, own, places, rate, another, others
         )
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,7 @@ from explorer.analysis.figures import (
     TokenRow,
 )
 from explorer.analysis.formatting import (
+    Written,
     fixed,
     percent,
     plural,
@@ -350,6 +351,7 @@ def network(
         file=f"L{layer}-ffn-network",
         formulas=("ffn", "smooth-ffn", "gated-ffn"),
         focus=("max", "act"),
+        numbers={"units": Written.count(n)} | ({"half": Written.count(fewest)} if fewest else {}),
         at={"layer": layer},
     )
 

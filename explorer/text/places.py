@@ -451,6 +451,7 @@ LEARN = (
             {
                 "All": ("All concepts", ()),
                 "Hard": ("Soft lookup", ("soft_lookup.temperature", "soft_lookup.heads")),
+                "Tokens": ("Words in pieces", ("tokens.merges",)),
                 "Before": ("Before attention: a recurrent network", ("recurrence.bottleneck",)),
                 "Shapes": ("Shapes of the matrices", ("multi_head.shapes",)),
                 "Three": ("Three kinds of scores", ("soft_lookup.scoring",)),
@@ -465,6 +466,7 @@ LEARN = (
                 "Stages": ("Two stages of a layer", ("stages.exchanged",)),
                 "Norm": ("Post-LN and pre-LN", ("norm_place.diagrams",)),
                 "Offset": ("Input and target, shifted by one", ("teacher_forcing.offset",)),
+                "Loss": ("The loss, and one step of training", ("loss.loss", "loss.step")),
                 "Loops": ("Writing token by token", ("generation.loops",)),
                 "Moves": ("A word between its neighbours", ("neighbours.between",)),
                 "Paper": ("The paper’s figure", ("paper_figure.stacks",)),
