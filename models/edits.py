@@ -62,6 +62,12 @@ class Edit:
         """Where in a pass it changes an array, as `edits_at` takes it; "" where it changes none."""
         return ""
 
+    @property
+    def stepwise(self) -> bool:
+        """True where what it does to a token hangs on no later token and on no place, so that the
+        keys and values of earlier tokens stay true while a text is written."""
+        return not (self.borrows or self.has_numbers)
+
     def on(self, x: Any, allowed: Any = None) -> None:
         """Change x, an array or a tensor of the caller's own, in place: what stands at its place,
         of its head alone where it names one. allowed: where a pattern may have weight, None for
@@ -196,6 +202,7 @@ class MeanHead(Ablation):
     text."""
 
     word = "mean"
+    stepwise = False
 
     def __str__(self) -> str:
         return f"{_head_phrase(self)} mean-ablated"
@@ -258,6 +265,8 @@ class ScaledBy(Edit):
 @dataclass(frozen=True)
 class WithoutMask(Edit):
     """A decoder's self-attention may look at later tokens as well, in every layer."""
+
+    stepwise = False
 
     def __str__(self) -> str:
         return "no causal mask"
@@ -334,6 +343,8 @@ class WithoutPositions(Edit):
 class ShufflePositions(Edit):
     """Every token is given another token's position, in an order drawn by `seed` (0 or more); the
     tokens stay where they are."""
+
+    stepwise = False
 
     seed: int
 
@@ -600,6 +611,11 @@ class WithNumbers(Edit):
         is_fit = not hasattr(self, "factor") or abs(self.factor) <= MOST
         return "" if is_fit else f"“{self}”: the number must be finite in 32 bits"
 
+    @property
+    def stepwise(self) -> bool:
+        by_token = hasattr(self, "values") and self.values.array.ndim > 1
+        return getattr(self, "token", None) is None and not by_token
+
     def width_error(self, card: Any) -> str:
         """Error message for values of another width than what they are put into, "" for none."""
         if not hasattr(self, "values"):
@@ -803,6 +819,10 @@ class SetNeuron(StreamEdit):
     def place(self) -> str:
         return f"{self.layer}.ffn.hidden"
 
+    @property
+    def stepwise(self) -> bool:
+        return self.token is None
+
     def on(self, x: Any, allowed: Any = None) -> None:
         part, _ = _part(x, self)
         part[..., self.neuron] = self.value
@@ -877,12 +897,11 @@ class PatchPath(PathEdit):
     attention: str = "self"
 
     def __post_init__(self) -> None:
-        if hasattr(self.text, "streams"):
-            if self.text.edits or self.text.as_ids:
-                raise ValueError(
-                    "a path is patched from a text, or from its recording without edits"
-                )
-            object.__setattr__(self, "text", self.text.text)
+        donor: Any = self.text
+        if hasattr(donor, "streams"):
+            if donor.edits or donor.as_ids:
+                raise ValueError("a path is patched from a text, or its recording without edits")
+            object.__setattr__(self, "text", donor.text)
 
     @property
     def place(self) -> str:

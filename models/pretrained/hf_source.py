@@ -394,7 +394,9 @@ def _widening(model: HFModel, width: int) -> nn.Linear | None:
     return module if module.in_features == width else None
 
 
-def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
+def generate(
+    model: HFModel, text: str, then: tuple[int, ...] = (), edits: tuple[Edit, ...] = ()
+) -> HFGeneration:
     """A text in the making, as `Model.generate`, by the model's own code."""
     card = model.card
     if card.kind == "encoder":
@@ -405,19 +407,38 @@ def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGenerat
         tell_cut(card.name, card.n_positions, tokens.ids, dropped)
         expect_room(card, len(then), 0)
         ids = [model.start, *then] if then else list(begin_ids(model))
-        return HFGeneration(model, ids, list(tokens.ids))
+        tokens, trace = _writing_under(model, tokens, edits)
+        return HFGeneration(model, ids, list(tokens.ids), trace)
     expect_room(card, len(tokens.ids) + len(then), dropped)
-    return HFGeneration(model, [*tokens.ids, *then])
+    tokens, trace = _writing_under(model, tokens, edits)
+    return HFGeneration(model, [*tokens.ids, *then], None, trace)
 
 
-def beams(model: HFModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+def _writing_under(
+    model: HFModel, tokens: Tokens, edits: tuple[Edit, ...]
+) -> tuple[Tokens, ForwardPass]:
+    """A text as it is read under edits, and the pass of which each step of what is written has a
+    copy. Raises ValueError for an edit that the model cannot follow."""
+    _check(model, edits)
+    lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
+    if model.start is not None:
+        lengths["decoder"] = None
+    edits = of_text(edits, lengths)
+    expect_tokens(edits, {**lengths, [*lengths][-1]: None})
+    return shuffle_tokens(tokens, edits), forward_pass(model, edits)
+
+
+def beams(
+    model: HFModel, text: str, how: int | SeededSampling, edits: tuple[Edit, ...] = ()
+) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `Model.beams`, by the model's own code."""
     if model.start is None:
         raise ValueError(f"{model.card.name} writes no translation")
     expect_readout(model, model.plan.streams[-1].name)
     tokens, dropped = model.tokens(clean(text))
     tell_cut(model.card.name, model.card.n_positions, tokens.ids, dropped)
-    return search_of(model, list(tokens.ids), how)
+    tokens, trace = _writing_under(model, tokens, edits)
+    return search_of(model, list(tokens.ids), how, trace)
 
 
 def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
