@@ -88,7 +88,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(model: OwnModel) 
         assert residual.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
         assert residual.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
-        steps = residual.norm_stages(stream, norms, "0.attn", 1)
+        steps = residual.norm_stages(residual.norm_vectors(stream, norms, "0.attn", 1))
         mean, spread = steps["mean μ"], steps["spread σ"]
         assert mean[1] == pytest.approx(0, abs=STORED) and spread[2] == pytest.approx(1, abs=TOTAL)
         assert mean[-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=SUMMED)

@@ -184,10 +184,17 @@ def test_a_norm_is_recomputed_and_batch_norm_moves_the_others() -> None:
     column = [each.site for each in measures.stream_norms(run.recording().streams[0])]
     np.testing.assert_allclose(before.values[:, column.index("2.ffn")], x.std(-1), rtol=SUMMED)
     steps, moves = residual.norm_steps(run, token=4, sublayer="2.ffn", times=5.0).figures
-    assert float(steps.rows[0][3]) == pytest.approx(np.linalg.norm(x[4]), abs=0.005)  # 2 decimals
-    assert float(steps.rows[-1][3]) == pytest.approx(
-        np.linalg.norm(at["2.ffn.normed"][4]), abs=0.005
-    )
+    of_norm = (x[4], at["2.ffn.normed"][4])
+    for frame, vector in zip((steps.frames[0], steps.frames[-1]), of_norm):
+        chart, facts = frame.figures
+        (bars,) = chart.series
+        width, (low, high) = bars.x[1] - bars.x[0], chart.x_range
+        inside = vector.clip(low, high)
+        drawn = [np.sum((inside >= left) & (inside < left + width)) for left in bars.x]
+        assert bars.y[:-1].tolist() == drawn[:-1] and bars.y.sum() == len(vector)
+        shown = [float(text.rstrip("°").replace("−", "-")) for text, _ in facts.facts]
+        true = vector.std(), vector.mean(), np.linalg.norm(vector)
+        assert shown[:3] == pytest.approx(true, rel=0.01, abs=0.005)  # 2 decimals
     own, batch = zip(*(row.values[:2] for row in moves.rows if row.key != "4"))
     assert not any(own) and any(batch), "LayerNorm leaves the others where they were"
     (selected,) = [row for row in moves.rows if row.selected]

@@ -524,10 +524,9 @@ def norm_error(stream: Stream, norms: Norms) -> float:
     return worst
 
 
-def norm_stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
-    """One norm at one token, step by step, as named columns: the mean, sigma and length after each
-    of STAGES, of an RMSNorm after each of RMS_STAGES, the last left out where it has no bias.
-    "sum": what it takes."""
+def norm_vectors(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, np.ndarray]:
+    """One norm at one token, step by step: the vector after each of STAGES, of an RMSNorm after
+    each of RMS_STAGES, the last left out where it has no bias. "sum": what it takes."""
     norm = next(candidate for candidate in stream_norms(stream) if candidate.site == site)
     gain, bias, eps, centred = norms[site]
     x = site_vectors(stream, norm.before)[token]
@@ -539,12 +538,18 @@ def norm_stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
         normed * gain,
         *([normed * gain + bias] if centred or bias.any() else []),
     ]
+    return dict(zip(STAGES if centred else RMS_STAGES, steps))
+
+
+def norm_stages(vectors: Mapping[str, np.ndarray]) -> Columns:
+    """The mean, sigma and length after each step of a norm, of `norm_vectors`, as named columns."""
+    steps = list(vectors.values())
     return {
-        "step": (STAGES if centred else RMS_STAGES)[: len(steps)],
+        "step": list(vectors),
         "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
         "spread σ": [float(step.std()) for step in steps],
         "length": [float(np.linalg.norm(step)) for step in steps],
-        "turned from the sum °": [float(degrees(x, step)) for step in steps],
+        "turned from the sum °": [float(degrees(steps[0], step)) for step in steps],
     }
 
 

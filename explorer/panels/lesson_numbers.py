@@ -10,7 +10,7 @@ from math import lgamma
 import numpy as np
 
 from explorer.analysis import positions, soft_lookup
-from explorer.analysis.figures import Bars, Dials, Facts, Matrix, Relay, Stack, TextTable
+from explorer.analysis.figures import Bars, Dials, Facts, Matrix, Relay, Stack, Steps
 from explorer.analysis.formatting import fixed, power, power_of_e, tenths
 from explorer.analysis.measure import Untestable
 from explorer.panels import (
@@ -119,11 +119,13 @@ def _asymmetry(place: StepPlace) -> str:
     return fixed(variants[-1].asymmetry)
 
 
-def _norm_step(place: StepPlace, column: int) -> str:
-    """A number of a token's vector before its first norm."""
-    table = residual.norm_steps(place.run, place.query, stream=place.stream).figures[0]
-    assert isinstance(table, TextTable)
-    return table.rows[0][column]
+def _norm_step(place: StepPlace, fact: int) -> str:
+    """A number of a token's vector before its first norm, one of those beside the histogram."""
+    steps = residual.norm_steps(place.run, place.query, stream=place.stream).figures[0]
+    assert isinstance(steps, Steps)
+    _, facts = steps.frames[0].figures
+    assert isinstance(facts, Facts)
+    return facts.facts[fact][0]
 
 
 def _half(place: StepPlace) -> str:
@@ -200,8 +202,8 @@ NUMBERS: Mapping[str, Callable[[StepPlace], str]] = {
     "masked": lambda at: f"{int((~at.own.allowed[at.hero.layer]).sum()):,}",
     "sum": _sum,
     "side_by_side": lambda at: str(at.hero.attention.pattern.shape[1] * at.recording.model.d_head),
-    "spread": lambda at: _norm_step(at, 2),
-    "length": lambda at: _norm_step(at, 3),
+    "spread": lambda at: _norm_step(at, 0),
+    "length": lambda at: _norm_step(at, 2),
     "half": _half,
     "hidden_units": _hidden_units,
     "target": _target,
