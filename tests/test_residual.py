@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import read_once
 from stream_fixtures import streams
-from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, residual
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
@@ -266,3 +266,19 @@ def test_distance_is_counted_from_the_output_back() -> None:
             by_hand[output - token].append(x.grad[token].norm().item())
         assert not x.grad[output + 1 :].any()
     np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=PASSED)
+
+
+def test_three_directions_keep_their_angles_in_three_dimensions(model: OwnModel) -> None:
+    for _, stream in streams(model):
+        for place in residual.sublayers(stream):
+            sites = place.before, place.wrote, place.after
+            three = [residual.site_vectors(stream, site)[1] for site in sites]
+            drawn = residual.in_three(*three)
+            assert drawn[0][1:] == pytest.approx((0, 0)) and drawn[1][2] == pytest.approx(0)
+            for one, other in ((0, 1), (0, 2), (1, 2)):
+                true = residual.degrees(three[one], three[other])
+                assert residual.degrees(drawn[one], drawn[other]) == pytest.approx(
+                    true, abs=DEGREES
+                )
+    same = residual.in_three(three[0], 2 * three[0], -three[0])
+    assert same[:, 0] == pytest.approx((1, 1, -1)) and not same[:, 1:].any()

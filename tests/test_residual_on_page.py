@@ -12,7 +12,7 @@ from app_harness import clean, page_at, panels_on, told
 from conftest import read_once
 from stream_fixtures import TEXT
 from streamlit.testing.v1 import AppTest
-from tolerances import STORED, SUMMED
+from tolerances import DEGREES, STORED, SUMMED
 
 from explorer.analysis import gradients as gradient_tables
 from explorer.analysis import opening
@@ -70,6 +70,15 @@ def test_the_selected_update_is_what_the_model_recorded() -> None:
             matrix.column_keys.index("1.ffn") + (2 if measure == "State norm" else 0),
         )
         profile, equation = beside.figures
+        for strip, vector in zip(equation.strips, (x, f, total, after)):
+            np.testing.assert_allclose(strip.values, vector)
+        if measure == "Rotation angle":
+            (before, _, turned), arcs = (each.at for each in profile.arrows), profile.arcs
+            assert arcs[1].text == value
+            assert angle(np.array(before), np.array(turned)) == pytest.approx(
+                angle(x, after), abs=DEGREES
+            )
+            continue
         own = next(each for each in profile.series if each.main)
         row = matrix.values[3][own.x.astype(int)]
         np.testing.assert_allclose(own.y, row)
@@ -77,8 +86,6 @@ def test_the_selected_update_is_what_the_model_recorded() -> None:
         values = matrix.values[:, own.x.astype(int)]
         np.testing.assert_allclose((band.base, band.y), (values.min(0), values.max(0)))
         np.testing.assert_allclose(median.y, np.median(values, axis=0))
-        for strip, vector in zip(equation.strips, (x, f, total, after)):
-            np.testing.assert_allclose(strip.values, vector)
     np.testing.assert_allclose(x + f, total, atol=SUMMED)
 
 

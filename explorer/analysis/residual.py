@@ -178,6 +178,9 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(length > 0, np.clip((a * b).sum(-1) / length, -1, 1), np.nan)
 
 
+PARALLEL = 1e-6  # of a direction: a smaller rest is rounding
+
+
 def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Angles along the last axis in degrees, 0 to 180, NaN where a vector has no length.
 
@@ -187,6 +190,18 @@ def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (each / _length(each)[..., None] for each in (a, b))
     return np.degrees(2 * np.arctan2(_length(a - b), _length(a + b)))
+
+
+def in_three(*vectors: np.ndarray) -> np.ndarray:
+    """The directions of three vectors in three dimensions, (vector, 3), all angles between them as
+    they are: the first along the first axis, the second in the plane of the first two."""
+    basis = list[np.ndarray]()
+    units = [each.astype(np.float64) / (np.linalg.norm(each) or 1.0) for each in vectors]
+    for unit in units:
+        rest = unit - sum((each * (each @ unit) for each in basis), np.zeros_like(unit))
+        size = float(np.linalg.norm(rest))
+        basis.append(rest / size if size > PARALLEL else np.zeros_like(unit))
+    return np.array([[float(unit @ each) for each in basis] for unit in units])
 
 
 def _length(vectors: np.ndarray) -> np.ndarray:

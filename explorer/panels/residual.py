@@ -13,6 +13,8 @@ import numpy as np
 from explorer.analysis import consistency, logit_lens, opening, residual
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import (
+    Arc,
+    Arrow,
     BarRow,
     Bars,
     Chart,
@@ -21,6 +23,7 @@ from explorer.analysis.figures import (
     Frame,
     Matrix,
     Series,
+    Sphere,
     Stack,
     Steps,
     Strip,
@@ -326,7 +329,11 @@ def _by_measure(
             token_map.matrix(words(f"{key}_title", block=block)),
             Stack(
                 figures=(
-                    token_map.profile(words(f"{key}_unit"), of_updates if any(of_updates) else ()),
+                    _sphere(selection, chosen)
+                    if key == "rotation"
+                    else token_map.profile(
+                        words(f"{key}_unit"), of_updates if any(of_updates) else ()
+                    ),
                     _equation(selection, chosen),
                 )
             ),
@@ -504,6 +511,27 @@ def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
             for (label, sign, _), vector in zip(parts, vectors)
         ),
         high=high,
+    )
+
+
+def _sphere(selection: StreamSelection, place: residual.SubLayer) -> Sphere:
+    """The directions of a vector before an update, of the update, and of the vector after it."""
+    words = sentences(CONCEPT, "updates")
+    sites = place.before, place.wrote, place.after
+    before, update, after = (
+        residual.site_vectors(selection.stream, site)[selection.token] for site in sites
+    )
+    names = words.lines("arrows")
+    arrows = tuple(
+        Arrow(name, (float(at[0]), float(at[1]), float(at[2])), selected=name == names[-1])
+        for name, at in zip(names, residual.in_three(before, update, after))
+    )
+    angle = lambda to: f"{float(residual.degrees(before, to)):.1f}°"
+    return Sphere(
+        title=words("sphere", place=_capital(place.name), token=selection.word),
+        note=words("sphere_note"),
+        arrows=arrows,
+        arcs=(Arc(0, 1, angle(update)), Arc(0, 2, angle(after))),
     )
 
 
