@@ -32,6 +32,7 @@ from explorer.analysis.figures import (
     FlowWord,
 )
 from explorer.analysis.formatting import (
+    Written,
     fixed,
     hundredths,
     percent,
@@ -201,7 +202,8 @@ def flow(
         machine = _with_units(recording, machine)
         machine = flow_beam.with_words(race, recording, machine) if race else machine
     machine = replace(machine, current=_column(machine, beam))
-    panel = replace(panel, figures=(machine, *below))
+    predicted = race.now.prediction.numbers if race else {}
+    panel = replace(panel, figures=(machine, *below), numbers=panel.numbers | predicted)
     if machine.level:
         return panel
     at = machine.current
@@ -215,6 +217,12 @@ def _column(machine: Flow, beam: str) -> int:
     if not beam:
         return -1 if machine.asks[2] else end
     return min(int(beam), end - 1) if beam.isdecimal() else end
+
+
+def _last_token(machine: Flow) -> int:
+    """The token of the picture whose word comes out."""
+    band = machine.bands[-1]
+    return int(band.places[band.selected])
 
 
 def _covered(panel: Panel) -> Panel:
@@ -243,8 +251,7 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     """The picture, whose words that come out are named by the whole ones that they begin."""
     if not machine.words:
         return machine
-    recording, band = run.recording(), machine.bands[-1]
-    token = int(band.places[band.selected])
+    recording, token = run.recording(), _last_token(machine)
     if not logit_lens.predicts_next(recording):
         return machine
     first = run.under(()).recording()
@@ -325,6 +332,7 @@ def _machine(
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
         formulas=opened.formulas,
+        numbers=view.numbers,
         at={"run": drawn, **about.place(view.way), "source": view.key},
     )
     return panel, race
@@ -345,6 +353,16 @@ class FlowView:
     on: Selection | None
     key: int | None
     level: str
+
+    @property
+    def numbers(self) -> dict[str, Written]:
+        """The sizes of the model, and the weight in focus."""
+        card = self.drawn.recording().model
+        sizes = {"vocabulary": card.n_vocab, "width": card.d_model, "heads": card.n_head}
+        numbers = {name: Written.count(n) for name, n in sizes.items()}
+        if self.on is not None and self.key is not None:
+            numbers["weight"] = self.on.weight(self.key)
+        return numbers
 
     @property
     def way(self) -> Way:
