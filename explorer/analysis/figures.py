@@ -546,6 +546,33 @@ class Dials(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class Arrow:
+    """A direction in three dimensions, of length 1: its name, and where it points."""
+
+    label: str
+    at: tuple[float, float, float]
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """The angle between two arrows, by their places, as text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere(Figure):
+    """Directions from the middle of a sphere of radius 1 to its surface, and angles between them.
+    The first two arrows lie in the plane of its equator."""
+
+    arrows: tuple[Arrow, ...] = ()
+    arcs: tuple[Arc, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Box:
     """A loop or one step in it: what it does, how often, and what is in it."""
 

@@ -143,7 +143,7 @@ def local(address: str, at: int) -> str:
         raise ValueError(REFUSALS("elsewhere", at=at)) from error
     place = parts.path.strip("/").rpartition("/")[2] or places.FIRST
     tab = dict(query).get("tab", "")
-    known = place in places.PLACES and tab in ("", places.tab_in(place, tab))
+    known = place in places.PLACES and tab in ("", *places.ROWS)
     if parts.scheme or parts.netloc or not known:
         raise ValueError(REFUSALS("elsewhere", at=at))
     parameters = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
