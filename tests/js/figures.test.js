@@ -578,6 +578,13 @@ test("what a title or a sentence names is kept, and a sign stands where tokens a
     cut(bars, 2, "“Nepal”").rows.map(({ label }) => label),
     ["a", "Nepal"],
   );
+  assert.deepEqual(
+    cut({ ...bars, rows: [...bars.rows, bar("c", 2)] }, 2, "c 0.2\n“Nepal” is brought").rows.map(
+      ({ label }) => label,
+    ),
+    ["Nepal", "c"],
+    "a word in quotes on one line, one without them on another",
+  );
 });
 
 test("what has no room on a slide is named there, and the more room the less of it", () => {
