@@ -79,7 +79,7 @@ export interface Cloud {
   keys: string[];
 }
 
-/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. hint: what a press does, on the page alone. */
+/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. */
 export interface Cloze extends Figure {
   tokens: string[];
   spaced: boolean[];
@@ -91,7 +91,6 @@ export interface Cloze extends Figure {
   breaks: number[];
   rows: BarRow[];
   select_row: string[];
-  hint: string;
 }
 
 /** Rotations one after another. */
@@ -123,13 +122,14 @@ export interface Facts extends Figure {
   facts: [string, string][];
 }
 
-/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
+/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. hint: what a press does, on the page alone. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
 export interface Figure {
   kind: string;
   title: string;
   note: string;
   select: string[];
   follows: string;
+  hint: string;
 }
 
 /** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to each level; leads: to other tabs, or to the text with its next word; switch: switches the head in focus off or on, or the one that brings most where none is, None where it cannot be. */
