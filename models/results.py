@@ -438,6 +438,23 @@ class HeadGradients:
 
 
 @dataclass(frozen=True, eq=False)
+class TrainingStep:
+    """One step of gradient descent on a text, on a copy of a model.
+
+    losses (2, target): -ln p of each target before and after; others: the same on another text.
+    scores (2, id): those at the last target. moved: how many of `weights` changed; largest: the
+    largest change; length: the norm of all."""
+
+    losses: np.ndarray
+    others: np.ndarray
+    scores: np.ndarray
+    moved: int
+    weights: int
+    largest: float
+    length: float
+
+
+@dataclass(frozen=True, eq=False)
 class Jacobian:
     """Derivatives of one sub-layer at one token by that token's own vector x, everything else
     fixed: d x d matrices by their singular values.

@@ -25,6 +25,7 @@ from explorer.analysis.figures import (
     TextTable,
 )
 from explorer.analysis.formatting import (
+    Written,
     enough_digits_for_all,
     fixed,
     percent,
@@ -193,9 +194,9 @@ class TokenMap:
         )
 
     @property
-    def value(self) -> str:
+    def value(self) -> Written:
         """The value of the selected cell."""
-        return self.text(float(self.grid.values[self.selection.token, self.column]))
+        return Written.by(self.text, self.grid.values[self.selection.token, self.column])
 
 
 def _short(group: str) -> str:
@@ -206,6 +207,7 @@ def _short(group: str) -> str:
 
 # By the names of the sentences.
 KEYS = dict(zip(MEASURES, ("rotation", "update", "share", "cosine", "state")))
+NAMES = dict(zip(KEYS.values(), ("turn", "norm", "share", "cosine", "state_norm")))  # of numbers
 
 
 Log = Annotated[
@@ -313,7 +315,7 @@ def _by_measure(
             key,
             place=name if key != "state" else chosen.name,
             token=selection.word,
-            value=token_map.value,
+            value=token_map.value.text,
             rank=words(f"{key}_rank", block=block) if is_largest else "",
         )
         + token_map.beside(),
@@ -334,6 +336,7 @@ def _by_measure(
         file=f"updates-{key}",
         formulas=("added",) if layers else ("added", "add-norm"),
         at={"site": chosen.site, "stream": selection.stream.name},
+        numbers={NAMES[key]: token_map.value},
     )
 
 
@@ -363,12 +366,15 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     (answer,) = loaded(recording).labels([guesses.answer])
     answer = without_mark(answer, after_special=bool(selection.stream.special[token]))
     rises = guesses.after[at] >= guesses.before[at]
+    numbers = {
+        "update_before": Written.by(tenths, guesses.before[at]),
+        "update_after": Written.by(tenths, guesses.after[at]),
+    }
     slots = {
         "place": _capital(place.name),
         "answer": answer,
         "token": typed,
-        "before": tenths(float(guesses.before[at])),
-        "after": tenths(float(guesses.after[at])),
+        **{name.removeprefix("update_"): each for name, each in numbers.items()},
         "least": f"{100 * opening.TURNS:g}",
         "block": "layer" if layers else "sub-layer",
         "norm": power(norms[site]),
@@ -408,6 +414,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         file="updates-prediction",
         formulas=("added",) if layers else ("added", "add-norm"),
         at={"site": site, "stream": selection.stream.name, "run": hidden if is_hidden else run},
+        numbers=numbers,
     )
 
 
@@ -425,7 +432,7 @@ def _listed(
         BarRow(
             _update_label(places[guesses.sites[each]]),
             (float(guesses.after[each]), norms[guesses.sites[each]]),
-            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]])),
+            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]]) * (each == at)),
             selected=each == at,
             key=guesses.sites[each],
         )
@@ -740,6 +747,10 @@ def norm_steps(
         caption=_caption(selection, words("caption", **slots)),
         file=f"norm-{site}-token{token}",
         formulas=("layer-norm", "rms-norm", "batch-norm"),
+        numbers={
+            name: Written.by(fixed, steps[of][0])
+            for name, of in (("mean", "mean μ"), ("spread", "spread σ"), ("length", "length"))
+        },
         at={"site": site, "stream": selection.stream.name},
     )
 
