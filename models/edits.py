@@ -952,9 +952,9 @@ class PatchPath(PathEdit):
     reads `text` instead, a text or a recording of one, under all other edits but patches; all that
     other parts wrote stays as it was (path patching: Wang et al. 2022, Goldowsky-Dill et al. 2023).
 
-    The reader is a head's queries ("q"), keys ("k") or values ("v"), or with "resid" the stream
-    before layer `to_layer`, None for the last state, which the readout reads: there the change is
-    added to what the sub-layer before writes. Places that the other text has not keep their own."""
+    The reader is the stream before layer `to_layer` ("resid"), None for the last state, which the
+    readout reads: there the change is added to what the sub-layer before writes. Or it is a head's
+    queries ("q"), keys ("k") or values ("v"). Places that the other text has not keep their own."""
 
     borrows = True
     text: str
@@ -962,7 +962,7 @@ class PatchPath(PathEdit):
     head: int
     to_layer: int | None = None
     to_head: int | None = None
-    to: str = "q"
+    to: str = "resid"
     attention: str = "self"
 
     def __post_init__(self) -> None:

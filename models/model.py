@@ -510,7 +510,7 @@ class Model:
     ) -> Sweep:
         """Activation patching, head by head: each head's output taken from the run on `donor`, and
         the change of logit(id) - logit(against) at a token."""
-        return self._readout("patching").patch_heads(
+        return self._patching().patch_heads(
             self,
             text_or_ids(text),
             expect_text(donor),
@@ -532,7 +532,7 @@ class Model:
     ) -> Sweep:
         """Activation patching, state by state: each site at each token taken from the run on
         `donor`, and the change of the same difference."""
-        return self._readout("patching").patch_sites(
+        return self._patching().patch_sites(
             self,
             text_or_ids(text),
             expect_text(donor),
@@ -621,6 +621,12 @@ class Model:
     @property
     def _source(self) -> Any:
         return self._placed(import_module(self.source))
+
+    def _patching(self) -> Any:
+        """The module of sweeps. Raises ValueError where nothing can be run."""
+        if not hasattr(self._source, "patch_run") and self.source != f"{__package__}.own_source":
+            return self._readout("patching")
+        return self._placed(import_module(f"{__package__}.readouts.patching"))
 
     def _readout(self, name: str) -> Any:
         if self.source != f"{__package__}.own_source":

@@ -331,7 +331,7 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
     for wrong, why in (
         (edits.PatchPath(OTHER, 1, 0, 1, to="resid"), "a layer from 2 to 3"),
         (edits.PatchPath(OTHER, 1, 0, 2, 0, to="resid"), "names no head"),
-        (edits.PatchPath(OTHER, 0, 0, 1), "names head None"),
+        (edits.PatchPath(OTHER, 0, 0, 1, to="q"), "names head None"),
         (edits.CutPath(1, 0, 1, 0), "a layer from 2 to 2"),
         (edits.CutPath(0, 0, 1, 9), "names head 9"),
         (edits.CutPath(0, 0, 1, 0, "z"), "does not know 'z'"),

@@ -411,7 +411,6 @@ def test_what_is_read_off_weights_says_what_it_is_and_where_to_find_it(
         "gradients within a layer": lambda: mine.jacobian(recording, "decoder", 0, "0.attn"),
         "what its scores are sums": lambda: mine.score_parts(recording, "cross", 0, 0, 0, 0),
         "what a head brings": lambda: mine.head_sources(recording, "decoder", 0, 5),
-        "sweeps of patches": lambda: mine.patch_heads("1", "2", "cross", 0, 1, 2),
     }
     for what, asked in questions.items():
         with pytest.raises(ValueError, match=f"does not show {what}.*; .*(model|recording|edits)"):
@@ -429,4 +428,4 @@ def test_what_is_read_off_weights_says_what_it_is_and_where_to_find_it(
 
 def test_every_readout_has_a_name_in_the_sentence() -> None:
     assert {each.name for each in pkgutil.iter_modules(readouts.__path__)} == {*READ_OFF}
-    assert {*hf_source.INSTEAD} == {*READ_OFF}
+    assert {*hf_source.INSTEAD, "patching"} == {*READ_OFF}, "sweeps run in its own code too"
