@@ -92,6 +92,7 @@ ARGUMENTS = {
     },
     **{"values": "vector", "value": "1.0", "factor": "2.0", "divisor": "4.0", "size": "3"},
     **{"groups": "2", "seed": "1", "by": "5", "strategy": "2", "n_read": "3", "top": "4"},
+    **{"rate": "0.001", "other": "recording", "other_targets": "[(3, 5)]"},
     **{"targets": "[(3, 5)]", "vectors": "model.embeddings([5, 9])"},
     "logits": 'model.logits(recording, "decoder", 3)',
 }

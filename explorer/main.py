@@ -25,7 +25,7 @@ assert tabs.VIEWS  # with them the choices of all tabs are declared
 
 here = page.url_path or places.FIRST
 named = places.tab_in(here, st.query_params.get("tab", ""))
-if (there := places.place_of(named)) != here:  # it stood here when the link was shared
+if (there := places.place_of(named)) != here:  # it may have stood here when the link was shared
     st.switch_page(pages[there], query_params=st.query_params.to_dict())
 with sessions.uninterrupted():
     opened_recordings.open_first()
@@ -50,7 +50,7 @@ with ahead, event_log.timed_run():
     share, export = header.header()
     header.class_bar()  # it takes no room
     header.listen_for_presenter()  # before the page, so that a slow one leaves its slide on screen
-    lesson_bar.show()
+    lesson_bar.show(is_sharing=bool(share.open))
     navigation.show_places(pages)
     page.run()
     share_menu.fill(share)

@@ -118,6 +118,42 @@ def loss_curve(model: str) -> tuple[tuple[float, float], ...]:
     return tuple((float(step), float(loss)) for step, loss in points)
 
 
+@dataclass(frozen=True)
+class Phase:
+    """A part of a training: its first step, how many it has, the full learning rate, and over how
+    many steps that is reached."""
+
+    first: int
+    steps: int
+    rate: float
+    warm_up: int
+
+    @property
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """The learning rate over its steps, where it bends: (step, rate)."""
+        fall = self.steps - max(1, self.steps // 5)
+        bends = (0, self.warm_up - 1, fall, self.steps - 1)
+        return tuple(
+            (float(self.first + at), self.rate * rate_share(at, self.steps, self.warm_up))
+            for at in bends
+        )
+
+
+def rate_share(step: int, steps: int, warm_up: int) -> float:
+    """The share of the full learning rate at `step` of `steps`: a rise, a plateau, and a fall over
+    the last fifth."""
+    fall = max(1, steps // 5)
+    return min(1.0, (step + 1) / warm_up, max(0.02, (steps - step) / fall))
+
+
+def phases(model: str) -> tuple[Phase, ...]:
+    """The parts of a model's training, each with a learning rate of its own; empty where its card
+    keeps none."""
+    base = model.partition("@")[0]
+    listed = facts(base).get("phases", ()) if model_names.is_local(base) else ()
+    return tuple(Phase(**each) for each in listed)
+
+
 def loss_note(model: str) -> str:
     """Note on the loss curve, in a sentence; "" where there is none."""
     base = model.partition("@")[0]

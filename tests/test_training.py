@@ -3,15 +3,19 @@ weights."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 import torch
 from corpora import written
 
+from explorer.analysis.training import largest_rise
+from models import model_card, shipped_models
 from models.config import Config
 from models.own_model import OwnModel
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
@@ -164,7 +168,7 @@ def test_batches_hold_every_row_once_within_their_size(
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
-    rates = [train.rate(step, 10_000) for step in range(10_001)]
+    rates = [model_card.rate_share(step, 10_000, 400) for step in range(10_001)]
     assert rates[0] < 0.01 and rates[5000] == 1.0 and rates[10_000] == 0.02
     assert rates[:400] == sorted(rates[:400]) and rates[8000:] == sorted(rates[8000:], reverse=True)
 
@@ -311,3 +315,28 @@ def test_the_small_models_never_meet_what_they_are_measured_on() -> None:
     assert not any(map(grammar.is_held_out, made))
     rng = Random(4)
     assert 0.05 < sum(grammar.is_held_out(grammar.sentence(rng)) for _ in range(3000)) / 3000 < 0.3
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in shipped_models.names() if model_card.phases(name)]
+)
+def test_the_phases_of_a_card_are_its_recipe_and_end_with_its_training(name):
+    card, parts = shipped_models.card(name), model_card.phases(name)
+    assert [each.first for each in parts] == list(np.cumsum([0, *(p.steps for p in parts[:-1])]))
+    assert parts[-1].first + parts[-1].steps == card["steps"]
+    recipe = " ".join(card["recipe"])
+    for each in parts:
+        assert re.search(rf"rate (0*{each.rate:g}|1e-3)\b", recipe), each
+        drawn = dict(each.curve)
+        for step in (0, each.warm_up - 1, each.steps // 2, each.steps - 1):
+            law = each.rate * model_card.rate_share(step, each.steps, each.warm_up)
+            assert np.interp(each.first + step, list(drawn), list(drawn.values())) == pytest.approx(
+                law
+            )
+
+
+def test_a_rise_of_the_loss_is_told_where_it_is_far_beyond_the_noise():
+    (before, low), (after, high) = largest_rise(model_card.loss_curve("encoder"))
+    assert (before, after) == (21_700, 21_750) and high - low > 3
+    assert largest_rise(model_card.loss_curve("induction")) is None
+    assert largest_rise(()) is None

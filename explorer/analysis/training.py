@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from statistics import median
 
 from explorer.analysis import head_naming
 from explorer.analysis.csv import Columns
@@ -21,6 +22,7 @@ HABITS = (
     head_naming.PRONOUN,
     *head_naming.NAMING_ACROSS[:2],
 )
+JUMP = 10  # times the median change of a loss, from which on a rise is no noise
 Curve = tuple[tuple[float, float], ...]  # (step, loss in nats), steps rising
 
 
@@ -162,6 +164,17 @@ def differences(lower: Curve, upper: Curve, first: float) -> list[float]:
     """The loss of one curve less that of another at the steps that both have, from `first` on."""
     other = dict(lower)
     return [loss - other[at] for at, loss in upper if at in other and at >= first]
+
+
+def largest_rise(curve: Curve) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """The neighbouring points between which a loss rises most, where that is more than JUMP times
+    the median change of two neighbours; else None."""
+    pairs = list(zip(curve, curve[1:]))
+    if not pairs:
+        return None
+    rises = [after[1] - before[1] for before, after in pairs]
+    most = max(range(len(rises)), key=rises.__getitem__)
+    return pairs[most] if rises[most] > JUMP * median(map(abs, rises)) else None
 
 
 def smoothed(curve: Curve, most: int = 400) -> Curve:

@@ -47,6 +47,12 @@ const SIGNS = {
     each([6, 10, 40, 14, 5, 22, 8], (height, at) =>
       rect(10 + 9.5 * at, 56 - height, 6, height, at === 2 ? "fill" : "half"),
     ) + path("M27 8h10v48h-10z", "far dash"),
+  Tokens: () =>
+    rect(10, 10, 64, 14) +
+    path("M42 28v6", "thin") +
+    rect(10, 40, 18, 14, "half") +
+    rect(31, 40, 22, 14, "fill") +
+    rect(56, 40, 18, 14, "half"),
   Before: () =>
     path("M10 32h64", "thin") +
     each(["pale", "pale", "half", "fill"], (look, at) => dot(14 + 18 * at, 32, 7, look)),
@@ -109,6 +115,11 @@ const SIGNS = {
   Offset: () =>
     path("M24 28L36 36M42 28L54 36M60 28L72 36", "thin") +
     each(upTo(4), (at) => rect(8 + 18 * at, 12, 13, 14) + rect(8 + 18 * at, 38, 13, 14, "half")),
+  Loss: () =>
+    path("M8 10C22 58 30 50 44 50S66 50 76 44") +
+    dot(20, 36, 5, "pale") +
+    path("M24 42L31 47", "thin") +
+    dot(36, 50, 6),
   Loops: () =>
     each(upTo(3), (at) => rect(8 + 17 * at, 36, 13, 16, "pale")) +
     path("M59 36h13v16h-13z", "dash") +

@@ -5,11 +5,11 @@
 import { Pen } from "./draw.js";
 import { AXES } from "./figure_axes.js";
 import { figure } from "./figures.js";
-import { cutFlow } from "./flow_figure.js";
+import { cutFlow } from "./flow_shares.js";
 import { picture } from "./linked_weights.js";
 import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
 import { isHeaded, row, titleLines, widths } from "./panel_layout.js";
-import { shown } from "./svg_export.js";
+import { FONT, shown, whole } from "./svg_export.js";
 
 /** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {import("./draw.js").Written} Written */
@@ -60,7 +60,7 @@ const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its c
 const CUT = 0.3; // what it costs to cut a text
 
 /**
- * Draw figures as large as their room allows.
+ * Draw figures as large as their room allows. Returns the picture as SVG.
  * @param {any} view its `header`, its `figures` and its `look`
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
@@ -70,7 +70,10 @@ const CUT = 0.3; // what it costs to cut a text
 export function slide(view, room, name, small = smallest(innerWidth), large = LARGE) {
   const size = { width: room.clientWidth, height: room.clientHeight };
   const { svg } = laid(view, size, small, large);
-  room.replaceChildren(shown(svg, { ...size, role: "group", "aria-label": name }));
+  const about = { ...size, role: "group", "aria-label": name };
+  room.replaceChildren(shown(svg, about));
+  const viewBox = `0 0 ${size.width} ${size.height}`;
+  return whole(svg, { ...about, viewBox, "font-family": FONT });
 }
 
 /** Draw all of the figures, one below the other; the room is as high as they are. @param {any} view @param {HTMLElement} room @param {string} name @param {number} small */
@@ -99,7 +102,7 @@ export function below({ header, figures, look }, width, letter) {
  * @returns {Laid}
  */
 export function laid({ header, figures, look }, room, small, large = LARGE) {
-  const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join(" ");
+  const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join("\n");
   const pen = (/** @type {number} */ letter) =>
     new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small));
   const { list, shares, omitted, type } = readable(pen, figures, room, says, small);
@@ -401,13 +404,15 @@ function hasWord(text, word) {
 /** @type {Map<string, number[]>} */
 const found = new Map();
 
-/** `namedIn`, once for the same labels and text: figures are tried with many numbers of rows. @param {string[]} labels @param {string} text */
+/** `namedIn` of each line, once for the same labels and text: figures are tried with many numbers of rows. @param {string[]} labels @param {string} text */
 function named(labels, text) {
   const key = `${labels.join("\n")}\n\n${text}`;
   let places = found.get(key);
   if (!places) {
     if (found.size > 200) found.clear();
-    found.set(key, (places = namedIn(labels, text)));
+    // A line with a word in quotes speaks of that one; the line below it may have none.
+    const lines = text.split("\n").flatMap((line) => namedIn(labels, line));
+    found.set(key, (places = [...new Set(lines)]));
   }
   return places;
 }
@@ -438,7 +443,7 @@ export function namedIn(labels, text) {
 
 /** A figure with at most so many rows, those that `says` names among them. @param {any} one @param {number} most @param {string} [says] @param {number} [wide] columns of a matrix of words @returns {any} */
 export const cut = (one, most, says = "", wide) =>
-  CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one;
+  CUTS[one.kind]?.(one, most, `${one.title || ""}\n${says}`, wide) ?? one;
 
 /** What a picture made in the browser adds to a kind of figure. @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */
 const OWN = {

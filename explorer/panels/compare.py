@@ -447,7 +447,7 @@ def _many(on: SharedVote) -> str:
 def _noun(vote: Vote) -> str:
     """The noun that is named, with its article but for a name, which begins with a capital; "" for
     none."""
-    label = next((each.word for each in vote.ballots if each.key == vote.noun), "")
+    label = next((each.word for each in vote.ballots if each.noun == vote.noun), "")
     the = "" if not label or label[:1].isupper() else sentences(CONCEPT, "votes")("the")
     return the + quoted(label) if label else ""
 

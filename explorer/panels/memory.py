@@ -88,6 +88,8 @@ BOUNDS: Mapping[str, Bound] = {
     "interventions.residual_stream": Bound(states=3),
     "logit_lens.development": Bound(scores=96),
     "logit_lens.lens": Bound(scores=512),
+    "loss.loss": Bound(states=1, scores=32),
+    "loss.step": Bound(patterns=2, states=4, scores=320, weights=3),
     "multi_head.head_gradients": Bound(patterns=1, states=3, scores=320),
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),

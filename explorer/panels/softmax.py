@@ -43,7 +43,6 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.edits import AddToHead, MeanHead, PatchHead, ScaleHead, SetHead, ZeroHead
 from models.run import Run
 
 CONCEPT = "softmax"
@@ -285,9 +284,8 @@ def combination(
     layer, head, token = selection.at
     expect_vectors(selection)
     words, of = sentences(CONCEPT, "combination"), selection.attention
-    for kind in (ZeroHead, MeanHead, ScaleHead, SetHead, AddToHead, PatchHead):
-        if edit := consistency.head_edit(selection.recording, kind, of.name, (layer, head)):
-            raise ValueError(words("edited", edit=edit))
+    for edit in consistency.head_edits(selection.recording, of.name, layer, head):
+        raise ValueError(words("edited", edit=edit))
     allowed = np.flatnonzero(selection.allowed[token])
     weights = of.pattern[selection.at].astype(np.float64)
     values = of.v[layer, head].astype(np.float64)

@@ -45,7 +45,7 @@ from explorer.panels.choice import (
     parsed,
     resolved,
 )
-from explorer.text import glossary
+from explorer.text import glossary, places
 from explorer.text.formulas import formula_lines
 from explorer.text.templates import sentences
 from models import registry
@@ -141,6 +141,7 @@ class Panel:
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
             "formulas": self.typeset() if self.formulas else [],
+            "first": places.is_formula_first(self.name),
             "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),

@@ -29,7 +29,7 @@ from explorer.text.templates import sentences
 from models import model_card, model_names
 from models.caching import loaded
 from models.edits import HideToken
-from models.model_card import Checkpoint
+from models.model_card import Checkpoint, Phase
 from models.recording import Attention, Recording, from_end
 from models.run import Run
 
@@ -202,15 +202,18 @@ def _charts(
     guide: float | None,
     note: str = "",
     patterns: Sequence[str] = (),
+    phases: Sequence[Phase] = (),
 ) -> Stack:
-    """Pattern scores, the first curve the one that is spoken of, above the loss with a note.
-    patterns: those of the scores, which a line below these explains."""
+    """Pattern scores, the first curve the one that is spoken of, above the loss with a note, and
+    the learning rate of phases below. patterns: those of the scores, which a line below these
+    explains."""
     words = sentences(CONCEPT, "shared")
     curves = [training.smoothed(curve) for _, curve in losses]
     every = [step for curve in curves for step, _ in curve] + [
         step for _, points in scores for step, _ in points
     ]
     log_x = _log(every)
+    every += [float(each.first) for each in phases]
     ends = [step for step in every if step > 0 or not log_x]
     chart = partial(
         Chart,
@@ -235,7 +238,32 @@ def _charts(
             for at, ((name, _), curve) in enumerate(zip(losses, curves))
         )
         charts.append(chart(title=words("loss"), series=lines, note=note))
+    if phases and any(curves):
+        rates = [point for each in phases for point in each.curve]
+        line = _series("", [each for each in rates if not log_x or each[0] >= min(ends)], True)
+        charts.append(chart(title=words("rate"), series=(line,), note=_rates_note(phases)))
     return Stack(figures=tuple(charts))
+
+
+def _rates_note(phases: Sequence[Phase]) -> str:
+    """Why a learning rate rises first, and how often a training was taken up again."""
+    words = sentences(CONCEPT, "rates")
+    note = words("warm_up", n=f"{phases[0].warm_up:,}", rate=f"{phases[0].rate:g}")
+    *others, last = (f"{each.first:,}" for each in phases)
+    if len(phases) == 1:
+        return note
+    steps = " and ".join(filter(None, (", ".join(others[1:]), last)))
+    return f"{note} {words('again', steps=steps)}"
+
+
+def _jump_note(curve: Curve) -> str:
+    """Sentence on the one rise of a loss that is far beyond its noise; "" where there is none."""
+    jump = training.largest_rise(curve)
+    if jump is None:
+        return ""
+    (before, low), (after, high) = jump
+    steps = {"before": f"{before:,.0f}", "after": f"{after:,.0f}"}
+    return sentences(CONCEPT, "rates")("jump", low=fixed(low), high=fixed(high), **steps)
 
 
 # ---- one model's checkpoints ---------------------------------------------------------------------
@@ -349,8 +377,9 @@ def checkpoints(
                 [(shared("loss_curve"), loss)],
                 _score_lines(courses, chosen, other, taught),
                 float(steps[at]),
-                model_card.loss_note(run.model),
+                " ".join(filter(None, (_jump_note(loss), model_card.loss_note(run.model)))),
                 [each.habit for each in courses],
+                model_card.phases(run.model),
             ),
             replace(_grids(run.model, measures, at, chosen), opens_at_first=step is None),
         ),

@@ -26,8 +26,6 @@ from models.config import Config
 from models.edits import (
     CutPath,
     Edit,
-    PatchHead,
-    PatchSite,
     WithoutNorm,
     WithoutResidual,
     of_stream,
@@ -295,9 +293,9 @@ def gradients(model: OwnModel, recording: Recording, stream: str, token: int) ->
         )
     with torch.enable_grad():
         checkpoint()
-        states, last_vectors = _states(model, recording, stream)
+        states, last = _states(model, recording, stream)
         checkpoint()
-        scores = model.network.logits(last_vectors[0, token])
+        scores = model.network.logits(last[0, token])
         word = int(scores.argmax())
         gradients = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
     norm = torch.stack([each[0].norm(dim=-1) for each in gradients]).detach().numpy()
@@ -326,7 +324,7 @@ def integrated(
         checkpoint()
         with torch.enable_grad():
             start = (embedded * place).requires_grad_()
-            last = _last_vectors(model, recording, patches={stream: Patch(site, start)})
+            last = last_vectors(model, recording, patches={stream: Patch(site, start)})
             score = model.network.logits(last[0, token])[word]
             (gradient,) = torch.autograd.grad(score, start)
         return score.item(), (gradient * embedded).sum(-1).numpy()
@@ -334,7 +332,7 @@ def integrated(
     return path_integral.shares_of(slopes, steps)
 
 
-def _last_vectors(
+def last_vectors(
     model: OwnModel,
     recording: Recording,
     tape: Callable[[str], Tape] = lambda stream: no_tape,
@@ -364,12 +362,7 @@ def head_gradients(
     Raises ValueError for no target and one that is not there, for a model without a readout, and
     for a run into which something of another was put.
     """
-    _expect_own_run(recording)
-    if not model.network.config.readout:
-        raise ValueError("a model without a readout has no loss")
-    n = len(recording.streams[-1].tokens)
-    if not targets or not all(0 <= token < n for token, _ in targets):
-        raise ValueError(f"a loss needs targets, at tokens 0 to {n - 1}")
+    expect_loss(model, recording, targets)
     of = next(each for each in recording.attention if each.name == attention)
     module = model.attentions[attention][layer]
     sites: dict[str, Tensor] = {}
@@ -383,7 +376,7 @@ def head_gradients(
 
     tokens, ids = (torch.tensor(each) for each in zip(*targets))
     with torch.enable_grad():
-        last = _last_vectors(model, recording, tape)[0, tokens]
+        last = last_vectors(model, recording, tape)[0, tokens]
         losses, pulls = zip(
             *(
                 _loss_and_pull(model, rows, right, len(ids))
@@ -397,6 +390,17 @@ def head_gradients(
     return HeadGradients(loss.item(), output[0].numpy(), heads[0].numpy())
 
 
+def expect_loss(model: OwnModel, recording: Recording, targets: Sequence[tuple[int, int]]) -> None:
+    """Raises ValueError where a recording has no loss at these targets, or one that is of another
+    run too."""
+    _expect_own_run(recording)
+    if not model.network.config.readout:
+        raise ValueError("a model without a readout has no loss")
+    n = len(recording.streams[-1].tokens)
+    if not targets or not all(0 <= token < n for token, _ in targets):
+        raise ValueError(f"a loss needs targets, at tokens 0 to {n - 1}")
+
+
 def _loss_and_pull(model: OwnModel, rows: Tensor, right: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """-ln p of the ids that are right at some last vectors (row, d_model), (row), and the gradient
     of their sum over n by the vectors: of few at a time, since scores are as many as words."""
@@ -406,7 +410,7 @@ def _loss_and_pull(model: OwnModel, rows: Tensor, right: Tensor, n: int) -> tupl
 
 
 def _expect_own_run(recording: Recording) -> None:
-    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
+    if any(edit.borrows for edit in recording.edits):
         raise ValueError(
             "gradients are those of a text's own run, and something of another was put into "
             "this one"
@@ -443,8 +447,8 @@ def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[st
 
         return store
 
-    last_vectors = _last_vectors(model, recording, tape)
-    return states[stream], last_vectors
+    last = last_vectors(model, recording, tape)
+    return states[stream], last
 
 
 def jacobian(model: OwnModel, recording: Recording, stream: str, token: int, site: str) -> Jacobian:

@@ -15,19 +15,15 @@ from models.attention import MultiHeadAttention
 from models.cancellation import checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS
-from models.edit_ops import put_numbers
 from models.edits import (
-    AddToHead,
-    AddToSite,
     Edit,
-    MeanHead,
     PatchHead,
-    PatchSite,
-    ScaleHead,
-    ScaleSite,
-    SetHead,
-    SetSite,
+    Scaling,
+    SiteEdit,
     ZeroHead,
+    edited,
+    edits_at,
+    place_of,
 )
 from models.layers import Norm, is_rms
 from models.own_model import OwnModel, activations, head_output_site
@@ -293,19 +289,15 @@ def linearized(
     return [next(remaining) if isinstance(each, tuple) else each for each in operations]
 
 
-PUT_IN = (PatchHead, SetHead, AddToHead)  # edits after which a head that was off writes
-
-
 def _ablated_heads(recording: Recording, attention: str, layer: int) -> frozenset[int]:
     """The heads of an attention that are off, and into which nothing else was put."""
-    head_edits = [
-        edit
-        for edit in recording.edits
-        if isinstance(edit, (ZeroHead, *PUT_IN))
-        and (edit.attention, edit.layer) == (attention, layer)
-    ]
-    ablated = {edit.head for edit in head_edits if isinstance(edit, ZeroHead)}
-    return frozenset(ablated - {edit.head for edit in head_edits if isinstance(edit, PUT_IN)})
+    ablated: set[int] = set()
+    for edit in edits_at(recording.edits, place_of(attention, layer, "z")):
+        if isinstance(edit, ZeroHead):
+            ablated.add(edit.head)
+        elif not isinstance(edit, Scaling):
+            ablated.discard(edit.head)
+    return frozenset(ablated)
 
 
 def head_outputs(
@@ -313,32 +305,17 @@ def head_outputs(
 ) -> Tensor:
     """z of every head at one query, (head, d_head): its pattern's row times its values, or what an
     edit put in its place."""
-    row = attention.pattern[layer, :, token, None]
-    z = torch.tensor(np.matmul(row, attention.v[layer]))[:, 0].double()
-    # The order in which the model follows them.
-    for kind in (MeanHead, ZeroHead, (SetHead, AddToHead, ScaleHead), PatchHead):
-        for edit in recording.edits:
-            if not isinstance(edit, kind) or (edit.attention, edit.layer) != (
-                attention.name,
-                layer,
-            ):
-                continue
-            if isinstance(edit, MeanHead):
-                z[edit.head] = torch.tensor(
-                    attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]
-                ).double()
-            elif isinstance(edit, ZeroHead):
-                z[edit.head] = 0
-            elif isinstance(edit, (SetHead, AddToHead, ScaleHead)):
-                rows = z[edit.head].expand(token + 1, -1)  # a row for each place up to this one
-                z[edit.head] = put_numbers(rows, edit)[token]
-            else:
-                stream, name = head_output_site(model, attention.name, layer)
-                donor_output = activations(model, edit.text, recording.edits, {name})[stream][name][
-                    edit.head
-                ]
-                if token < len(donor_output):
-                    z[edit.head] = donor_output[token].double()
+    place = place_of(attention.name, layer, "z")
+    found = edits_at(recording.edits, place)
+    rows = slice(None) if found else slice(token, token + 1)
+    z = torch.tensor(np.matmul(attention.pattern[layer, :, rows], attention.v[layer])).double()
+    z = edited(z, found, place)[:, token if found else 0]
+    for edit in found:
+        if isinstance(edit, PatchHead):
+            stream, name = head_output_site(model, attention.name, layer)
+            donor = activations(model, edit.text, recording.edits, {name})[stream][name][edit.head]
+            if token < len(donor):
+                z[edit.head] = donor[token].double()
     return z
 
 
@@ -377,10 +354,11 @@ def lens(
     top: int = 10,
     token: int | None = None,
     sites: tuple[str, ...] | None = None,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The logit lens on every state of a stream, of one token alone where it is given, and of some
     sites and the last where these are: the readout applied as if the state were the last one, a
-    pre-LN model's after its last LayerNorm.
+    pre-LN model's after its last LayerNorm. ids: of words whose rank is told at every site.
 
     Raises ValueError for a model without a readout, and for a site that it does not fit.
     """
@@ -392,6 +370,7 @@ def lens(
         lambda site, rows: _final_vectors(model, residual, site, rows, recording.edits),
         model.network.logits,
         top,
+        ids,
     )
 
 
@@ -406,11 +385,12 @@ def lens_of(
     vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
     top: int,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The lens on some sites, the last of which has the final say. shape: the numbers of tokens and
     of words; vectors_at: the vectors of some tokens at a site as they would stand at the end,
     (token, d_model); logits_of: their scores, (token, id), of which at most AT_ONCE rows are there
-    at a time, however long the text is."""
+    at a time, however long the text is. ids: of words whose rank is told."""
     n_tokens, n_vocab = shape
     cells = len(sites), n_tokens
     found = Lens(
@@ -422,10 +402,11 @@ def lens_of(
         np.empty(cells, np.int64),
         np.empty(cells),
         np.empty(cells),
+        np.empty((*cells, len(ids)), np.int64),
     )
     for start in range(0, n_tokens, AT_ONCE):
         rows = slice(start, min(start + AT_ONCE, n_tokens))
-        _fill_rows_of_lens(found, rows, vectors_at, logits_of)
+        _fill_rows_of_lens(found, rows, vectors_at, logits_of, ids)
     return found
 
 
@@ -434,6 +415,7 @@ def _fill_rows_of_lens(
     rows: slice,
     vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
+    ids: tuple[int, ...],
 ) -> None:
     """Fill in the cells of a few tokens. What is as large as their scores is made once and written
     over, so that memory is not asked for anew at each site."""
@@ -461,6 +443,8 @@ def _fill_rows_of_lens(
             found.top_ids[at, rows] = best.indices.numpy()
             found.top_logprobs[at, rows] = (best.values.double() - total[:, None]).numpy()
             found.rank[at, rows] = is_above.sum(-1).numpy()
+            for place, id in enumerate(ids):
+                found.ranks[at, rows, place] = (logits > logits[:, id, None]).sum(-1).numpy()
             found.logprob[at, rows] = (final_logits[:, 0].double() - total).numpy()
             found.kl[at, rows] = kl.clamp_(min=0).numpy()
 
@@ -707,7 +691,7 @@ def expect_linear(
         )
     first_stream = recording.streams[0].name
     if any(
-        isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
+        isinstance(edit, SiteEdit)
         and (edit.stream or first_stream) == stream
         and not edit.site.endswith((".wrote", ".read"))
         for edit in recording.edits

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from safetensors.torch import save_file
 from models import own_model, quantization, shipped_models
 from models.config import Config
 from models.example_texts import EXAMPLES
+from models.model_card import Phase
 from models.recording import Recording
 from models.tokenizer import Tokenizer
 from models.training import (
@@ -102,6 +104,7 @@ def ship(name: str, run: Path) -> None:
         "headline": "",
         **about,
         "curve": [[n_before + step, loss] for step, loss in curve(run)],
+        "phases": [asdict(Phase(n_before, recipe.steps, recipe.rate, recipe.warm_up))],
     }
     if name in STUDENTS:
         card = gone_on(shipped_models.card(student), card)
@@ -121,6 +124,10 @@ def gone_on(old: dict, new: dict) -> dict:
         | {
             "recipe": [*recipe, *new["recipe"], FILTERED],
             "curve": [one for one in points if one[0] <= attention_transfer.BEFORE] + new["curve"],
+            "phases": [
+                *(one for one in old["phases"] if one["first"] < attention_transfer.BEFORE),
+                *new["phases"],
+            ],
         }
     )
 

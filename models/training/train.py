@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from models.model_card import rate_share
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
@@ -105,7 +106,7 @@ class TrainingRun:
         with tqdm(total=self.steps, initial=self.step, unit="step", mininterval=5) as bar:
             for batch in self._batches():
                 for group in self.optimizer.param_groups:
-                    group["lr"] = self.recipe.rate * rate(
+                    group["lr"] = self.recipe.rate * rate_share(
                         self.step, self.steps, self.recipe.warm_up
                     )
                 recent.append(self._learn(batch))
@@ -210,13 +211,6 @@ def recipe_of(name: str, data: Path | None) -> Recipe[Any]:
 def recipe_class(name: str) -> type[Recipe[Any]]:
     """The recipe of a model, without its text."""
     return algorithms.RECIPES[name] if name in algorithms.RECIPES else ON_CORPORA[name]
-
-
-def rate(step: int, steps: int, warm_up: int = 400) -> float:
-    """The share of the full learning rate at `step` of `steps`: a rise, a plateau, and a fall over
-    the last fifth."""
-    fall = max(1, steps // 5)
-    return min(1.0, (step + 1) / warm_up, max(0.02, (steps - step) / fall))
 
 
 if __name__ == "__main__":
