@@ -176,8 +176,13 @@ class Model:
         ids = tuple(word_of(self.card, id) for id in ids)
         return self._source.lens(self, recording, stream, top, at, sites, ids)
 
-    def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
-        """Scores over the vocabulary, (id), at one token of a stream."""
+    def logits(self, recording: Recording, stream: str, token: int | None = None) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream; at all of them, (token, id),
+        where None."""
+        if token is None:
+            expect_recording_of(self, recording, stream)
+            every = range(len(recording.stream(stream).tokens))
+            return np.stack([self.logits(recording, stream, each) for each in every])
         token = expect_recording_of(self, recording, stream, token)
         return self._source.logits(self, recording, stream, token)
 
