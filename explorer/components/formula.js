@@ -13,10 +13,7 @@ const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
 
 /** @param {Node} node @param {string[]} focus symbols that are spoken of @returns {Element} */
 function math([tag, attributes, inside], focus) {
-  const element = document.createElementNS(
-    NAMESPACE,
-    known(tag, MATH.elements),
-  );
+  const element = document.createElementNS(NAMESPACE, known(tag, MATH.elements));
   for (const [name, value] of Object.entries(attributes))
     element.setAttribute(name, attribute(name, value, MATH));
   if (tag === "math") element.setAttribute("translate", "no");
@@ -38,13 +35,8 @@ function math([tag, attributes, inside], focus) {
  * are spoken of; `explained`: with the meaning of each symbol.
  * @param {Formula[]} formulas @param {How} how
  */
-export function typeset(
-  formulas,
-  { shown = [], focus = [], filled, explained },
-) {
-  const chosen = shown.length
-    ? formulas.filter(({ id }) => shown.includes(id))
-    : formulas;
+export function typeset(formulas, { shown = [], focus = [], filled, explained }) {
+  const chosen = shown.length ? formulas.filter(({ id }) => shown.includes(id)) : formulas;
   return chosen.map(({ id, title, lines, numbers, symbols }) => {
     const isStep = shown.length < 2 || id === shown[shown.length - 1];
     const rows = filled && isStep && numbers.length ? numbers : lines;
@@ -75,8 +67,7 @@ export function typeset(
 export function formulaBox(formulas, memory, after) {
   const list = make("div", "list");
   let how = {};
-  const draw = () =>
-    list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
+  const draw = () => list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
   const toggle = (/** @type {"filled" | "explained"} */ name) => {
     const press = () => {
       memory[name] = !memory[name];

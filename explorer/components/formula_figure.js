@@ -53,10 +53,8 @@ function part(pen, [tag, attributes, inside], size) {
   if (typeof inside === "string") return word(pen, tag, inside, size);
   if (tag === "mfrac") return fraction(pen, inside, size);
   if (tag === "msqrt") return root(pen, row(pen, inside, size), size);
-  if (tag === "munder" || tag === "mover")
-    return stacked(pen, inside, size, tag === "munder");
-  if (tag === "msub" || tag === "msup")
-    return scripted(pen, inside, size, tag === "msub");
+  if (tag === "munder" || tag === "mover") return stacked(pen, inside, size, tag === "munder");
+  if (tag === "msub" || tag === "msup") return scripted(pen, inside, size, tag === "msub");
   return row(pen, inside, size);
 }
 
@@ -75,12 +73,8 @@ function table(pen, rows, size) {
   const wide = cells[0].map((_, /** @type {number} */ at) =>
     Math.max(...cells.map((each) => each[at].wide)),
   );
-  const ups = cells.map((each) =>
-    Math.max(...each.map((/** @type {Part} */ one) => one.up)),
-  );
-  const downs = cells.map((each) =>
-    Math.max(...each.map((/** @type {Part} */ one) => one.down)),
-  );
+  const ups = cells.map((each) => Math.max(...each.map((/** @type {Part} */ one) => one.up)));
+  const downs = cells.map((each) => Math.max(...each.map((/** @type {Part} */ one) => one.down)));
   const half = sum([...ups, ...downs, gap * (rows.length - 1)]) / 2;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
     let top = y - half;
@@ -130,8 +124,7 @@ function row(pen, nodes, size) {
   let wide = 0;
   const placed = inner.map((one, at) => {
     const [, , text] = nodes[at];
-    const drawn =
-      isTall && isBracket(text) ? bracket(pen, text, up, down, type) : one;
+    const drawn = isTall && isBracket(text) ? bracket(pen, text, up, down, type) : one;
     const [before, after] = spaces(nodes, at);
     const left = wide + before * type;
     wide = left + drawn.wide + after * type;
@@ -141,24 +134,17 @@ function row(pen, nodes, size) {
     wide,
     up,
     down,
-    draw: (x, y) =>
-      placed.forEach(({ drawn, left }) => drawn.draw(x + left, y)),
+    draw: (x, y) => placed.forEach(({ drawn, left }) => drawn.draw(x + left, y)),
   };
 }
 
 /** @param {any} text */
 const isBracket = (text) =>
-  typeof text === "string" &&
-  text.length === 1 &&
-  (OPEN + CLOSED).includes(text);
+  typeof text === "string" && text.length === 1 && (OPEN + CLOSED).includes(text);
 
 /** The last letter of a tree. @param {Node} node @returns {string} */
 const lastOf = ([, , inside]) =>
-  typeof inside === "string"
-    ? inside
-    : inside.length
-      ? lastOf(inside[inside.length - 1])
-      : "";
+  typeof inside === "string" ? inside : inside.length ? lastOf(inside[inside.length - 1]) : "";
 
 /** The space before and after an item of a row, in type sizes. @param {Node[]} nodes @param {number} at */
 function spaces(nodes, at) {
@@ -176,9 +162,7 @@ const isName = ([tag, , text]) => tag === "mi" && text.length > 1;
 
 /** @param {Node} node @returns {boolean} whether it begins with a bracket */
 const opens = ([, , inside]) =>
-  typeof inside === "string"
-    ? OPEN.includes(inside)
-    : inside.length > 0 && opens(inside[0]);
+  typeof inside === "string" ? OPEN.includes(inside) : inside.length > 0 && opens(inside[0]);
 
 /** A bracket around something high. @param {Pen} pen @param {string} sign @param {number} up @param {number} down @param {number} type @returns {Part} */
 function bracket(pen, sign, up, down, type) {
@@ -276,9 +260,7 @@ function stacked(pen, [base, script], size, isBelow) {
 function scripted(pen, [base, script], size, isIndex) {
   const of = part(pen, base, size);
   const small = part(pen, script, Math.max(LEAST, SCRIPT * size));
-  const shift = isIndex
-    ? of.down - 0.15 * pen.type(size)
-    : -of.up + 0.1 * pen.type(size);
+  const shift = isIndex ? of.down - 0.15 * pen.type(size) : -of.up + 0.1 * pen.type(size);
   return {
     wide: of.wide + small.wide + 0.05 * pen.type(size),
     up: Math.max(of.up, small.up - shift),

@@ -212,7 +212,8 @@ def below(
         cells = [_cells(row, signs) for row in both]
         if _signs(cells[0]) == _signs(cells[1]):
             break
-    at = 0 if len(cells[1][0]) == 1 else -1
+    is_first = len(cells[1]) > 1 and len(cells[1][0]) == 1 and cells[1][1][0][2] in RELATIONS
+    at = 0 if is_first else -1
     rows: list[Node] = []
     for row in cells:
         made_of: list[Node] = [("mtd", {}, cell) for cell in row]

@@ -24,13 +24,7 @@ const SOFTMAX = [
     [
       "mrow",
       {},
-      [
-        mi("A"),
-        mo("="),
-        mi("softmax"),
-        ["mrow", {}, [mo("("), FRACTION, mo(")")]],
-        mi("<V"),
-      ],
+      [mi("A"), mo("="), mi("softmax"), ["mrow", {}, [mo("("), FRACTION, mo(")")]], mi("<V")],
     ],
   ],
 ];
@@ -58,8 +52,7 @@ test("a formula is drawn with each of its symbols, in order and as text", () => 
   assert.match(svg, /&lt;V/);
   assert.ok(height > 30 && height < 90);
   assert.equal(svg.match(/font-style="italic"/g).length, 5);
-  for (const { box } of texts)
-    assert.ok(box[1] >= 0 && box[3] <= height && box[2] <= 900);
+  for (const { box } of texts) assert.ok(box[1] >= 0 && box[3] <= height && box[2] <= 900);
 });
 
 test("a fraction stands on the line of its neighbours, its parts above and below", () => {
@@ -86,11 +79,7 @@ test("a number stands below its symbol, both in the middle of one column", () =>
     {},
     texts.map((text, at) => cell(mi(text), at ? {} : { class: "result" })),
   ];
-  const table = [
-    "math",
-    {},
-    [["mtable", {}, [line("z", "=", "a"), line("0.822", "=", "0.5")]]],
-  ];
+  const table = ["math", {}, [["mtable", {}, [line("z", "=", "a"), line("0.822", "=", "0.5")]]]];
   const pen = new Pen(onPaper(), 14, false);
   const numbered = { ...formula(SOFTMAX), numbers: [table] };
   formulaRows(pen, [numbered], { x: 0, y: 0, width: 900 });
