@@ -8,7 +8,7 @@ import { bus } from "./bus.js";
 import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { typeset } from "./formula.js";
+import { typeset, typesetAlone } from "./formula.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { plainKey } from "./keys.js";
@@ -294,11 +294,11 @@ function invitation(view) {
   };
 }
 
-/** The question of a lesson's step, while it is shown. @param {View} view */
+/** The question of a lesson's step, while it is shown; of a step of its own words these. @param {View} view */
 function ofLesson({ asks }) {
-  const { at, heading, question } = bus.now.steps || {};
-  if (asks === undefined || asks !== at) return undefined;
-  return { says: heading, caption: "", asks: question };
+  const { at, heading, question, panel, says, formula } = bus.now.steps || {};
+  if (asks !== undefined && asks === at) return { says: heading, caption: "", asks: question };
+  return panel === "words" ? { says: heading, caption: "", asks: says, formula } : undefined;
 }
 
 /** What is shown in the place of the page's own picture: of the class, or of the lesson; undefined for nothing. @param {View} view */
@@ -381,13 +381,14 @@ function shows({ head, caption }, svg = "", asks = "") {
   bus.tell({ slide: { ...about, svg, paper, ink, dark, asks } });
 }
 
-/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, rows?: import("./class_answers.js").Row[] }} current */
-function inLargeType(view, { says, asks = "", rows = [] }) {
+/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, rows?: import("./class_answers.js").Row[] }} current */
+function inLargeType(view, { says, asks = "", formula, rows = [] }) {
   const { plate, head } = view;
-  if (!asks && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
+  if (!asks && !formula && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
   shows(view, "", asks || says);
-  const question = make("p", { class: "asked", dir: "auto" }, asks);
-  plate.replaceChildren(rows.length ? answerList(rows) : question);
+  const own = formula ? typesetAlone(formula) : [];
+  const words = make("div", { class: "asked", dir: "auto" }, asks && make("p", "", asks), ...own);
+  plate.replaceChildren(rows.length ? answerList(rows) : words);
   for (const size of ANSWERS) {
     plate.style.fontSize = `${size}px`;
     if (plate.scrollHeight <= plate.clientHeight + 1) return;
