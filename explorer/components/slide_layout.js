@@ -5,7 +5,7 @@
 import { Pen } from "./draw.js";
 import { AXES } from "./figure_axes.js";
 import { figure } from "./figures.js";
-import { cutFlow } from "./flow_figure.js";
+import { cutFlow } from "./flow_shares.js";
 import { picture } from "./linked_weights.js";
 import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
 import { isHeaded, row, titleLines, widths } from "./panel_layout.js";
