@@ -153,6 +153,7 @@ function enter(view) {
   view.asks = undefined;
   bus.tell({ presenter: true, slide: undefined });
   view.picture = inSight();
+  view.waits = isUnderWay() || isRunning() || !view.picture; // for the page's own picture
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
     subtree: true,
@@ -213,7 +214,7 @@ function changed(view) {
   const current = inPlace(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
-  if (cameLate(view)) return true;
+  if (cameLate(view) || (view.waits && inSight() !== picture)) return true;
   return view.shown !== about(picture) || view.size !== sizeOf(plate);
 }
 
@@ -352,6 +353,7 @@ function present(view) {
   if (steps && view.step !== steps.at) [view.step, view.picture] = [steps.at, undefined];
   if (!view.picture?.isConnected || !list.includes(view.picture) || cameLate(view))
     view.picture = steps ? inSight() : list[clamp(view.at, 0, list.length - 1)];
+  if (view.waits) view.picture = inSight();
   const { picture, head, caption, plate } = view;
   view.at = list.indexOf(picture);
   free();
@@ -400,7 +402,8 @@ function presentPanel(view, panel) {
   const { header, figures } = panel;
   const steps = figures.find((/** @type {any} */ each) => each.go);
   const walk = (/** @type {number} */ by) => {
-    steps.go(clamp(steps.current + by, 0, steps.frames.length - 1));
+    // The beam of a flow has no frames, and keeps to its own ends.
+    steps.go(clamp(steps.current + by, 0, (steps.frames?.length ?? Infinity) - 1));
     presentPanel(view, panel);
   };
   view.walk = steps && walk;
@@ -408,7 +411,7 @@ function presentPanel(view, panel) {
   // While no word is selected, the panel of a head says to select one.
   const wordless = header.panel === "attention.head" && !/\d/.test(header.finding);
   const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
-  const frame = steps?.frames[steps.current];
+  const frame = steps?.frames?.[steps.current];
   const { filled: isFilled } = panel.formulas;
   view.formulas.replaceChildren(
     ...typeset(header.formulas, {
@@ -505,6 +508,7 @@ function enlarged(picture, [width, height], top, wide, high) {
 
 /** An arrow: the page's own findings and heads, else the next picture. True where it was taken. @param {View} view @param {string} key */
 function walks(view, key) {
+  view.waits = false;
   const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[key];
   const up = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (question(view)) {
