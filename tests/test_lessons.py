@@ -491,6 +491,23 @@ def test_what_is_typed_is_kept_where_its_step_is_moved_at_once() -> None:
     assert second.address == OWN.items[0].address
 
 
+@pytest.mark.parametrize("line", ["softmax(Q K^T / √d_k) V", "a_", "((((", "{", *HOSTILE.values()])
+def test_a_formula_of_a_step_is_typeset_or_told_and_breaks_nothing(line: str) -> None:
+    item = Item("/?layer=1", heading="Mine", says="See.", panel="words", formula=line[:4000])
+    made = lesson.from_json(Lesson("x", (item,)).json)
+    (bar,) = bars(clean(page_at("heads", lesson=made.word, lesson_step="1")))
+    node = bar["items"][0]["formula"]
+    assert node is None or (node[0] == "math" and "script" not in {each for each in names(node)})
+    if line == "softmax(Q K^T / √d_k) V":
+        assert {"math", "mfrac", "msqrt", "msup"} <= set(names(node))
+
+
+def names(node: list) -> list[str]:
+    """The names of the elements of a formula."""
+    inside = node[2] if isinstance(node[2], list) else []
+    return [node[0], *(each for one in inside for each in names(one))]
+
+
 def test_a_page_becomes_a_step_by_its_address_and_another_site_does_not() -> None:
     app = page_at("lessons")
     hold(app, OWN)

@@ -58,6 +58,10 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
   });
 }
 
+/** A formula that has no title, no numbers and no symbols that are explained. @param {Node} line @returns {HTMLElement[]} */
+export const typesetAlone = (line) =>
+  typeset([{ id: "own", title: "", lines: [line], numbers: [], symbols: [] }], {});
+
 /**
  * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what draws
  * them in it.

@@ -15,9 +15,10 @@ const say = sentences("omissions");
  * @typedef {{ what: Part, shown: number, all: number, titles?: string[] }} Omitted
  */
 
-/** What is not drawn, in words. @param {Omitted[]} omitted */
+/** What is not drawn, in words. A name without room is seen to be missing between its neighbours. @param {Omitted[]} omitted */
 export const spokenOmissions = (omitted) =>
   omitted
+    .filter(({ what }) => what !== "names")
     .map(({ what, shown, all, titles = [] }) => {
       const names = titles.filter(Boolean).join("; ");
       return say(what === "figures" && !names ? "untitled" : what, { shown, all, titles: names });

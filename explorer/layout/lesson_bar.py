@@ -9,7 +9,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.layout.own_lesson import OWN, own, store
+from explorer.layout.own_lesson import OWN, own, own_formula, store
 from explorer.panels import lessons, worksheet
 from explorer.state.visit import visit
 from explorer.text import lesson as lesson_text
@@ -61,7 +61,11 @@ def show(is_sharing: bool) -> None:
     at = _step() if _step() < len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
-    items = [asdict(each) | {"picture": worksheet.picture_address(each)} for each in lesson.items]
+    items = [
+        asdict(each)
+        | {"picture": worksheet.picture_address(each), "formula": own_formula(each.formula)}
+        for each in lesson.items
+    ]
     header = asdict(lesson) | {"items": items, "at": at, "choices": here}
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 

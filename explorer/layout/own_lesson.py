@@ -16,8 +16,8 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.state import url_state
 from explorer.state.visit import visit
+from explorer.text import formulas, places
 from explorer.text import lesson as lesson_text
-from explorer.text import places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
 
@@ -86,6 +86,14 @@ def write(step: int, **fields: str) -> None:
 def append(item: Item) -> None:
     """Add a step at the end of the open lesson."""
     arrange(lambda pairs: pairs.append((secrets.randbits(48), item)))
+
+
+def own_formula(line: str) -> formulas.Node | None:
+    """A formula of a step, typeset; None for none, and for a line that is none."""
+    try:
+        return formulas.typeset(line, {}) if line.strip() else None
+    except (ValueError, IndexError, RecursionError):
+        return None
 
 
 def word_of(lesson: Lesson) -> str:

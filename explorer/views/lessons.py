@@ -176,6 +176,7 @@ def _own_lesson() -> None:
         mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson_file", _load)
         if own.items:
             _press("new lesson", WORDS("new"), "add", own_lesson.open_new)
+            _press("own words", WORDS("own_words"), "notes", _add_words)
         if visit.own_lessons:
             _press("forget lesson", WORDS("forget"), "delete", own_lesson.forget)
     if not own.items:
@@ -232,6 +233,13 @@ def _add_address() -> None:
     own_lesson.append(Item(here, panel=next(iter(panels), "")))
 
 
+def _add_words() -> None:
+    """A step of the reader's own words, on the page of the step before it."""
+    at = own_lesson.own().items[-1].address
+    heading = WORDS("own_heading")
+    own_lesson.append(Item(at, heading=heading, panel=lesson_text.OWN_WORDS))
+
+
 def _load() -> None:
     """The lesson of the file that was chosen is told, and taken when the reader says so."""
     text = visit.lesson_file["file"]["text"] or ""  # None for bytes that are no text
@@ -286,6 +294,8 @@ def _edit(step: int, at: int, item: Item) -> None:
             st.caption(literal(f"{place} · {_subject(item)}"))
             for name, label in FIELDS.items():
                 _field(name, label, step, item)
+            if item.formula.strip() and own_lesson.own_formula(item.formula) is None:
+                st.warning(WORDS("no_formula"))
 
 
 def _subject(item: Item) -> str:
