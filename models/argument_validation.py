@@ -11,7 +11,7 @@ import numpy as np
 
 from models import tokenizer_output
 from models.arrays import as_array
-from models.edits import Edit, PathEdit
+from models.edits import Edit, PatchPath
 from models.recording import Recording, from_end
 from models.results import HeadScore
 
@@ -35,7 +35,7 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     sizes |= {f"to_{name}": size for name, size in sizes.items()}
 
     def resolved(edit: Edit) -> Edit:
-        if isinstance(edit, PathEdit) and edit.to == "resid" and edit.to_layer is None:
+        if isinstance(edit, PatchPath) and edit.to == "resid" and edit.to_layer is None:
             edit = replace(edit, to_layer=card.n_layer)
         places = {name: getattr(edit, name, None) for name in sizes}
         return replace(
@@ -175,10 +175,15 @@ def expect_text(text: Any) -> str:
 
 
 def expect_recording(recording: Any) -> None:
-    """Raises TypeError for what is no recording."""
+    """Raises TypeError for what is no recording, and ValueError for a part of one."""
     if not isinstance(recording, Recording):
         raise TypeError(
             f"a recording is what model.record(text) returns; {_brief(recording)} is none"
+        )
+    if recording.is_part:
+        raise ValueError(
+            "this recording keeps only what was asked of it, for its arrays; record the text "
+            "without sites and attention"
         )
 
 

@@ -289,16 +289,17 @@ class MultiHeadAttention(nn.Module):
         self, path: Path, projected: tuple[Tensor, Tensor, Tensor], edits: tuple[Edit, ...]
     ) -> tuple[Tensor, ...]:
         """q, k and v, those of the head at the end of a path made of what it reads without it."""
-        assert path.inputs is not None
+        assert path.inputs is not None and path.to_head is not None
+        at = path.to_head
         other = self.queries_keys_values(path.inputs, path.inputs, edits, None)
         return tuple(
             tensor
             if name != path.to
             else torch.cat(
                 (
-                    tensor[:, : path.to_head],
-                    without[:, path.to_head : path.to_head + 1],
-                    tensor[:, path.to_head + 1 :],
+                    tensor[:, :at],
+                    without[:, at : at + 1],
+                    tensor[:, at + 1 :],
                 ),
                 dim=1,
             )

@@ -75,10 +75,15 @@ class Patch(Edit):
     at that place alone.
     """
 
+    borrows = True
     name: str
     values: Tensor
     head: int | None = None
     token: int | None = None
+
+    @property
+    def of_head(self) -> int | None:
+        return self.head
 
     @property
     def place(self) -> str:
@@ -95,6 +100,7 @@ class LentPath(Edit):
     """A PatchPath when a pass begins: with the head's output z in the other text's run, (token,
     d_head)."""
 
+    borrows = True
     path: PatchPath
     values: Tensor
 
@@ -133,10 +139,9 @@ def with_paths(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """The edits of one pass, with what becomes of the paths among them, one for each reader."""
     paths: dict[tuple[str, int | None, int | None, str], Path] = {}
     for edit in edits:
-        path = edit.path if isinstance(edit, LentPath) else edit
-        if isinstance(path, CutPath) or path is not edit:
+        path, lent = (edit.path, edit.values) if isinstance(edit, LentPath) else (edit, None)
+        if isinstance(path, CutPath) or (isinstance(path, PatchPath) and lent is not None):
             end = (path.attention, path.to_layer, path.to_head, path.to)
-            lent = edit.values if isinstance(edit, LentPath) else None
             paths.setdefault(end, Path(end)).heads[path.layer, path.head] = lent
     others = (edit for edit in edits if not isinstance(edit, (PathEdit, LentPath)))
     return (*others, *paths.values())

@@ -121,13 +121,15 @@ class OwnModel(Model):
         n_read = self._expect_resumable(recording, n_read)
         if not all(each.opens for each in recording.attention):
             return super().resume(recording, n_read)
-        stream = recording.streams[-1]
+        stream, edits = recording.streams[-1], recording.edits
         generation.expect_room(self.card, n_read, 0)
-        logits = self.logits(recording, stream.name, n_read - 1)
-        ids = stream.ids[:n_read].tolist()
+        ids, read = stream.ids[:n_read].tolist(), None
         with devices.running_on(self.device):
-            read = generation.recorded(recording, n_read, logits)
-            written = generation.Generation(self.network, ids, read=read)
+            if all(each.stepwise for each in edits):
+                logits = self.logits(recording, stream.name, n_read - 1)
+                read = generation.recorded(recording, n_read, logits)
+            edits = (*edits, *_patches(self, edits)[self.card.kind])
+            written = generation.Generation(self.network, ids, read=read, edits=edits)
         return written if self.device == "cpu" else devices.Placed(written, self.device)
 
     @property
@@ -244,7 +246,10 @@ def record(
     if is_pair:
         target_tokens = None if target is None else _given_target(model, target)
         lengths["decoder"] = None if target_tokens is None else len(target_tokens[0].ids)
-    edits = of_text(edits, lengths)
+    texts = {next(iter(lengths)): (tokens, reading.text)}
+    if is_pair and target_tokens is not None:
+        texts["decoder"] = target_tokens[:2]
+    edits = of_text(edits, lengths, texts)
     expect_tokens(edits, lengths)
     patches = _patches(model, edits)
     tokens = shuffle_tokens(tokens, edits)
@@ -488,8 +493,8 @@ def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Edit, 
         if isinstance(edit, (PatchHead, PatchPath)):
             stream, name = head_output_site(model, edit.attention, edit.layer)
             z = donor(edit.text)[stream][name][edit.head]
-            is_path = isinstance(edit, PatchPath)
-            patches[stream].append(LentPath(edit, z) if is_path else Patch(name, z, head=edit.head))
+            path = LentPath(edit, z) if isinstance(edit, PatchPath) else None
+            patches[stream].append(path or Patch(name, z, head=edit.head))
         elif isinstance(edit, PatchSite):
             vectors = donor(edit.text)
             stream = edit.stream or next(iter(vectors))
@@ -610,10 +615,26 @@ def copier_of(model: OwnModel, text: str, source: Tokens) -> Copier | None:
 
 
 @torch.inference_mode()
-def memory_of(model: OwnModel, tokens: Tokens) -> Tensor:
-    """The encoder's output for a source, (1, key, d_model)."""
+def writing_under(
+    model: OwnModel, text: str, tokens: Tokens, edits: tuple[Edit, ...]
+) -> tuple[Tokens, dict[str, tuple[Edit, ...]]]:
+    """A text as it is read under edits, and by "encoder" and "decoder" the edits of that stream
+    while a text is written. Raises ValueError for an edit that the model cannot follow."""
+    check(edits, model.card, model.network.config, tuple(model.attentions), False)
+    streams = ["encoder", "decoder"] if model.card.kind == "encoder-decoder" else ["decoder"]
+    lengths: dict[str, int | None] = {each: None for each in streams} | {
+        streams[0]: len(tokens.ids)
+    }
+    edits = of_text(edits, lengths, {streams[0]: (tokens, clean(text))})
+    expect_tokens(edits, lengths | {"decoder": None})
+    patches = _patches(model, edits)
+    return shuffle_tokens(tokens, edits), {of: (*edits, *each) for of, each in patches.items()}
+
+
+def memory_of(model: OwnModel, tokens: Tokens, edits: tuple[Edit, ...] = ()) -> Tensor:
+    """The encoder's output for a source under edits, (1, key, d_model)."""
     assert isinstance(model.network, EncoderDecoder), f"{model.card.name} has no encoder beside it"
-    return model.network.encode(torch.tensor([tokens.ids]))
+    return model.network.encode(torch.tensor([tokens.ids]), edits=edits)
 
 
 def target_tokens(tokenizer: Tokenizer, ids: list[int]) -> Tokens:

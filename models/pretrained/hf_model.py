@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -22,6 +23,7 @@ from models.edits import Edit
 from models.generation import max_answer_length, search, tell_unended
 from models.model import Model
 from models.model_names import MINE_PREFIX, in_languages
+from models.notices import tell
 from models.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import max_text_length, saved_head
@@ -230,15 +232,19 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
 
 
 def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFModel:
-    """A loaded model of a caller's own transformers network, see `models.wrap.wrap`. Raises
-    ValueError for weights in 16 bits, in which no sum can be followed, and NotLoaded where it
-    shows too little."""
+    """A loaded model of a caller's own transformers network, see `models.wrap.wrap`: of weights in
+    16 bits, in which no sum can be followed, a copy in 32, with a warning. Raises ValueError for
+    weights of other kinds, and NotLoaded where it shows too little."""
     kinds = {each.dtype for each in network.parameters() if each.is_floating_point()}
-    if not kinds <= {torch.float32, torch.float64}:
-        raise ValueError(
-            f"the weights are {', '.join(sorted(map(str, kinds)))}, in which the sums of its "
-            "stream cannot be followed; give model.float()"
-        )
+    weights = ", ".join(sorted(map(str, kinds)))
+    if kinds - {torch.float32, torch.float64}:
+        if not kinds <= {torch.float16, torch.bfloat16, torch.float32}:
+            raise ValueError(
+                f"the weights are {weights}, in which the sums of its stream cannot be followed; "
+                "give model.float()"
+            )
+        tell(f"the weights are {weights}: what is read is a copy of them in torch.float32")
+        network, weights = deepcopy(network).float(), f"{weights}, computed in float32"
     if tokenizer is None or isinstance(tokenizer, (list, tuple)):
         n_vocab = len(embedding_matrix(network))
         words: Any = Vocabulary(n_vocab if tokenizer is None else tokenizer)
@@ -246,7 +252,6 @@ def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFMode
         words = HubTokenizer(_transformers_tokenizer(tokenizer), _eos_ids(network))
     with quietly():
         network.set_attn_implementation("eager")
-        weights = ", ".join(map(str, kinds))
         made = from_network(network, words, name, fingerprint, weights, is_bounded=False)
     return replace(made, version=version_of(network))
 
@@ -983,11 +988,13 @@ class HFGeneration:
     `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" the newest token's
     weights, (layer, head, key), and under "cross" those on `source`, the tokens that an encoder
     reads, once. Where the model's code has no KV cache that gives the same logits, every step reads
-    the whole text."""
+    the whole text. trace: the pass, with its edits, of which each step has a copy."""
 
-    def __init__(self, model: HFModel, ids: list[int], source: list[int] | None = None) -> None:
-        self.model, self.n_positions = model, model.card.n_positions
-        self.keeps = supports_cache(model)
+    def __init__(
+        self, model: HFModel, ids: list[int], source: list[int] | None, trace: ForwardPass
+    ) -> None:
+        self.model, self.n_positions, self._trace = model, model.card.n_positions, trace
+        self.keeps = keeps_cache(model, trace)
         self.source = source
         self.ids: list[int] = []
         self.logits = np.zeros(0, dtype=np.float32)
@@ -1045,8 +1052,7 @@ class HFGeneration:
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:
-        plan = self.model.plan
-        trace = ForwardPass(plan.attentions, plan.n_layer)
+        plan, trace = self.model.plan, self._trace.again()
         output = self._reading.read(torch.tensor([ids]), trace=trace)
         self.logits = output.logits[0, -1].float().numpy().copy()  # not of all tokens
         self.rows = {
@@ -1059,18 +1065,24 @@ class HFGeneration:
         self.ids += ids
 
 
+def keeps_cache(model: HFModel, trace: ForwardPass) -> bool:
+    """True where stored keys and values stay true while a text is written under a pass's edits."""
+    return supports_cache(model) and all(edit.stepwise for edit in trace.edits) and not trace.paths
+
+
 def beams(
-    model: HFModel, source: list[int], how: int | SeededSampling
+    model: HFModel, source: list[int], how: int | SeededSampling, trace: ForwardPass
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search for a two-stream model's output for a source, as `models.generation.beams`.
 
     Probabilities are the model's own. A token that its own settings rule out (such as padding) is
     never chosen."""
     assert model.start is not None  # it has two streams
-    reading, rules = IncrementalDecoder(model, source, supports_cache(model)), _rules(model)
+    reading, rules = IncrementalDecoder(model, source, keeps_cache(model, trace)), _rules(model)
 
     def step_logprobs(new: Tensor, rows: Tensor | None) -> Tensor:
-        logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
+        heard = trace.again() if trace.edits else None
+        logprobs = reading.read(new, rows, heard).logits[:, -1].double().log_softmax(dim=-1)
         ids, scores = cast("LongTensor", reading.ids), cast("FloatTensor", logprobs.clone())
         ruled_out = rules(ids, scores).isneginf()
         return logprobs.masked_fill(ruled_out, float("-inf"))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -96,6 +96,10 @@ class ForwardPass:
     calls: Counter = field(default_factory=Counter)
     on_attention: Callable[[AttentionCall], None] | None = None
     paths: Paths | None = None
+
+    def again(self) -> ForwardPass:
+        """The same pass, of which nothing has been heard."""
+        return replace(self, heads={}, places={}, calls=Counter())
 
     def next_layer(self, attention: str) -> int:
         """The index of the layer computed next. Attentions of one name are computed in order, once
