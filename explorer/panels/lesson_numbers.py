@@ -9,21 +9,24 @@ from math import lgamma
 
 import numpy as np
 
-from explorer.analysis import positions, soft_lookup
+from explorer.analysis import logit_lens, positions, soft_lookup
 from explorer.analysis.figures import Bars, Dials, Facts, Matrix, Relay, Stack, Steps
-from explorer.analysis.formatting import fixed, power, power_of_e, tenths
+from explorer.analysis.formatting import fixed, power, power_of_e, signed, tenths
 from explorer.analysis.measure import Untestable
 from explorer.panels import (
     attribution,
     feed_forward,
     generation,
+    loss,
     modern,
     recurrence,
     residual,
     softmax,
     teacher_forcing,
+    tokens,
 )
 from explorer.panels.predictions import prediction_at
+from models import model_card
 from models.edits import HideToken, from_line
 from models.recording import Attention, Recording
 from models.results import softmax as shares
@@ -174,11 +177,29 @@ def _after(place: StepPlace) -> str:
     return tenths(max(float(shares(scores)[answer]), TINY))
 
 
-def _carried(place: StepPlace) -> str:
-    """The largest part that a head brings from one word to the answer's logit."""
-    parts = attribution.carriers(place.run, place.query).figures[0]
-    assert isinstance(parts, Matrix)
-    return parts.marks[0][2]
+def _largest_part(place: StepPlace) -> str:
+    """The largest part of the answer's logit, against the runner-up."""
+    parts = attribution.logit_parts(place.run, place.query).attribution
+    return signed(logit_lens.largest_parts(parts)[0].value, 2)
+
+
+def _key_pieces(place: StepPlace) -> str:
+    bars = tokens.merges(place.run, place.hero.key).figures[-1]
+    assert isinstance(bars, Bars)
+    return f"{bars.rows[0].values[0]:.0f}"
+
+
+def _loss(place: StepPlace) -> str:
+    nats = loss.loss(place.run, place.query).table["−ln p"]
+    return fixed(float(np.mean(np.array(nats))))
+
+
+def _moved(place: StepPlace) -> str:
+    row = loss.step(place.run, place.query).figures[1]
+    assert isinstance(row, Stack)
+    facts = row.figures[-1]
+    assert isinstance(facts, Facts)
+    return facts.facts[0][0]
 
 
 def _sum(place: StepPlace) -> str:
@@ -191,7 +212,11 @@ NUMBERS: Mapping[str, Callable[[StepPlace], str]] = {
     "squares": lambda at: str(
         at.hero.attention.pattern.shape[0] * at.hero.attention.pattern.shape[1]
     ),
-    "carried": _carried,
+    "largest_part": _largest_part,
+    "key_pieces": _key_pieces,
+    "loss": _loss,
+    "moved": _moved,
+    "checkpoints": lambda at: str(len(model_card.checkpoints(at.run.model)) or ""),
     "orders": lambda at: power_of_e(lgamma(_n_tokens(at) + 1), 2),
     "gradient_left": _gradient_left,
     "position_norm": _position_norm,

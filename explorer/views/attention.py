@@ -140,7 +140,8 @@ def selected_head(shown: Screen, panel: Panel, one: HeadOnShow) -> None:
     after."""
     mounts.panel(panel.bare, "one_head", partial(take_token, shown, panel.name))
     export_menu.offer_panel(panel)
-    for line in one.notes:
+    reason = (HEAD("reason"),) * (ZeroHead in one.selection.run.loaded.capabilities.edits)
+    for line in (*one.notes, *reason):
         st.caption(line)
 
 
