@@ -259,10 +259,15 @@ def broken_vote(recording: Recording, one: Finding) -> str:
     said = [int(each.argmax()) for each in rows]
     if said != [each.key for each in one.ballots]:
         return f"the heads say {[grouped.labels[at] for at in said]}"
-    noun = int(np.sum(rows[:2], axis=0).argmax())
-    is_clear = said.count(noun) > len(said) / 2
-    is_named = is_clear and one.words[1] == grouped.labels[noun] and one.kind != findings.DIVIDED
-    return "" if is_clear == is_named else f"{grouped.labels[noun]} has {said.count(noun)} votes"
+    names = [label.casefold() for label in grouped.labels]  # a noun is one wherever it stands
+    sums: Counter[str] = Counter()
+    for at in np.flatnonzero(nouns):
+        sums[names[at]] += rows[0][at] + rows[1][at]
+    ((noun, _),) = sums.most_common(1)
+    n_votes = [names[at] for at in said].count(noun)
+    is_clear = n_votes > len(said) / 2
+    is_named = is_clear and one.words[1].casefold() == noun and one.kind != findings.DIVIDED
+    return "" if is_clear == is_named else f"{noun} has {n_votes} votes"
 
 
 def broken_mean(recording: Recording, one: Finding) -> str:

@@ -92,7 +92,7 @@ LIMITS = (
     ),
     Limit("models.edit_validation:MAX_EDITS", "edits of a recording", REFUSED),
     Limit("models.edit_validation:MAX_DIGITS", "digits of a whole number in an edit", REFUSED),
-    Limit("models.edit_validation:MOST", "numbers in an edit", REFUSED),
+    Limit("models.edits:MOST", "numbers in an edit", REFUSED),
     Limit("models.edits:MAX_RANGE_HEADS", "heads that one word of a line of edits names", REFUSED),
     Limit("models.arrays:MAX_AXES", "axes of the numbers in an edit", REFUSED),
     Limit(

@@ -146,18 +146,24 @@ def fonts(formulas: bool) -> str:
 
 
 @cache
-def _style(formulas: bool) -> str:
-    """Write the document's own style with the app's colours, light and dark, and its font; with
-    that of its formulas where it has some."""
-    theme = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
-    light, dark = (_colours(theme[name]) for name in ("light", "dark"))
+def theme() -> str:
+    """Write the app's colours, light and dark, and its type into a style."""
+    own = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
+    light, dark = (_colours(own[name]) for name in ("light", "dark"))
     return (
-        fonts(formulas) + f":root{{color-scheme:light;--st-font:{theme['font']};"
-        f"--st-base-radius:{theme['baseRadius']};{light}}}\n"
+        f":root{{color-scheme:light;--st-font:{own['font']};"
+        f"--st-base-radius:{own['baseRadius']};{light}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"
-        f"{{color-scheme:dark;{dark}}}}}\n" + STYLE.read_text("utf-8")
+        f"{{color-scheme:dark;{dark}}}}}\n"
     )
+
+
+@cache
+def _style(formulas: bool) -> str:
+    """Write the document's own style with the app's colours and its font; with that of its
+    formulas where it has some."""
+    return fonts(formulas) + theme() + STYLE.read_text("utf-8")
 
 
 def _colours(theme: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ assert tabs.VIEWS  # with them the choices of all tabs are declared
 
 here = page.url_path or places.FIRST
 named = places.tab_in(here, st.query_params.get("tab", ""))
-if (there := places.place_of(named)) != here:  # it stood here when the link was shared
+if (there := places.place_of(named)) != here:  # it may have stood here when the link was shared
     st.switch_page(pages[there], query_params=st.query_params.to_dict())
 with sessions.uninterrupted():
     opened_recordings.open_first()

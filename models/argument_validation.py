@@ -11,7 +11,7 @@ import numpy as np
 
 from models import tokenizer_output
 from models.arrays import as_array
-from models.edits import Edit
+from models.edits import Edit, PatchPath
 from models.recording import Recording, from_end
 from models.results import HeadScore
 
@@ -35,6 +35,8 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     sizes |= {f"to_{name}": size for name, size in sizes.items()}
 
     def resolved(edit: Edit) -> Edit:
+        if isinstance(edit, PatchPath) and edit.to == "resid" and edit.to_layer is None:
+            edit = replace(edit, to_layer=card.n_layer)
         places = {name: getattr(edit, name, None) for name in sizes}
         return replace(
             edit,

@@ -70,6 +70,10 @@ class Numbers(str):
         array.flags.writeable = False
         return text
 
+    def like(self, x: Any) -> Any:
+        """The numbers as x, an array or a tensor, has its own."""
+        return getattr(x, "new_tensor", np.asarray)(self.array)
+
     @property
     def digest(self) -> str:
         """Eight digits that name the numbers."""

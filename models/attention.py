@@ -15,14 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from models.config import Config
-from models.edit_ops import (
-    AttentionAddress,
-    change_heads,
-    cut_edges,
-    score_divisor,
-    uniform_patterns,
-    without_hidden_words,
-)
+from models.edit_ops import cut_edges, score_divisor, without_hidden_words
 from models.edits import (
     Edit,
     OtherPositions,
@@ -31,7 +24,9 @@ from models.edits import (
     WithoutMask,
     WithoutPositions,
     applies,
+    edited,
     last_edit,
+    place_of,
 )
 from models.embedding import position_ids
 from models.layers import (
@@ -41,6 +36,7 @@ from models.layers import (
     apply_rotary,
     apply_window,
     hook_point,
+    less,
     no_tape,
     output_buffer,
     pool_key_heads,
@@ -207,7 +203,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.name, self.layer, self.label, self.cross = name, layer, label, cross
-        self.place = AttentionAddress(label, layer)
+        self.place = {kind: place_of(label, layer, kind) for kind in ("mask", "pattern", "z")}
         self.n_head, self.n_key_head = config.n_head, config.key_heads
         self.d_head, self.config = config.d_head, config
         self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
@@ -256,21 +252,23 @@ class MultiHeadAttention(nn.Module):
             scores = scores - alibi_penalty(self.n_head, *scores.shape[-2:])
         if edits:
             allowed = without_hidden_words(allowed, shape, edits, self.label)
-            allowed = cut_edges(allowed, scores, edits, self.place)
+            allowed = cut_edges(allowed, scores, edits, self.place["mask"])
         masked_scores = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(
             masked_scores, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape, q.device)
         )
-        pattern = uniform_patterns(pattern, allowed, edits, self.place)  # rows sum to 1
+        keys = None if allowed is None or not edits else allowed.expand(shape)
+        pattern = edited(pattern, edits, self.place["pattern"], allowed=keys)  # rows sum to 1
         z = torch.bmm(by_key_head(pattern, v), v.flatten(0, 1)).view(q.shape)
-        z = change_heads(z, edits, self.place)
+        z = edited(z, edits, self.place["z"])
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         for path in edits:
             if isinstance(path, Path) and path.attention == self.label:
-                for head in sorted(head for layer, head in path.heads if layer == self.layer):
-                    at = slice(head * self.d_head, (head + 1) * self.d_head)
-                    written = z[:, head] @ self.w_o.weight[:, at].T
-                    path.written = written if path.written is None else path.written + written
+                for (layer, head), lent in path.heads.items():
+                    if layer == self.layer:
+                        at = slice(head * self.d_head, (head + 1) * self.d_head)
+                        written = less(z[:, head], lent) @ self.w_o.weight[:, at].T
+                        path.written = written if path.written is None else path.written + written
         z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
         output = self.w_o(z)
         for name, tensor in (
@@ -291,16 +289,17 @@ class MultiHeadAttention(nn.Module):
         self, path: Path, projected: tuple[Tensor, Tensor, Tensor], edits: tuple[Edit, ...]
     ) -> tuple[Tensor, ...]:
         """q, k and v, those of the head at the end of a path made of what it reads without it."""
-        assert path.inputs is not None
+        assert path.inputs is not None and path.to_head is not None
+        at = path.to_head
         other = self.queries_keys_values(path.inputs, path.inputs, edits, None)
         return tuple(
             tensor
             if name != path.to
             else torch.cat(
                 (
-                    tensor[:, : path.to_head],
-                    without[:, path.to_head : path.to_head + 1],
-                    tensor[:, path.to_head + 1 :],
+                    tensor[:, :at],
+                    without[:, at : at + 1],
+                    tensor[:, at + 1 :],
                 ),
                 dim=1,
             )

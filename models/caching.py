@@ -307,7 +307,7 @@ class CachedModel(Model):
     ) -> dict[int, WholeWord]:
         """The words of several pieces that begin with the likeliest tokens after one of a
         recording's, by the token, as `models.whole_words`; none for a long text, for an edited run,
-        which cannot be continued, and where a part of the text is read as other tokens."""
+        and where a part of the text is read as other tokens."""
         model, n = self.uncached, len(recording.streams[-1].tokens)
         followed = whole_words.followed_tokens(model, next_tokens, limit)
         if not followed or recording.edits or n > MAX_COMPLETED:

@@ -6,35 +6,25 @@ Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from models.edits import (
-    AddToHead,
-    AddToSite,
-    CutEdge,
     Edit,
-    HeadEdit,
     HideToken,
     HideWord,
-    MeanHead,
+    InputEdit,
     PatchSite,
     ScaledBy,
-    ScaleHead,
-    ScaleSite,
-    SetHead,
-    SetNeuron,
-    SetSite,
     ShuffleTokens,
-    UniformHead,
+    SiteEdit,
     WithoutScale,
-    ZeroHead,
     applies,
+    edited,
+    edits_at,
     last_edit,
-    write_numbers,
 )
 from models.recording import Stream, from_end
 from models.tokenizer import Tokens
@@ -68,7 +58,7 @@ def of_text(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> tuple
 
     def resolved(edit: Edit) -> Edit:
         counted = {}
-        for name, stream in token_fields(edit).items():
+        for name, stream in edit.tokens().items():
             token = getattr(edit, name)
             n = lengths.get(stream or next(iter(lengths)), 0)
             if token is None or token >= 0:
@@ -84,29 +74,15 @@ def of_text(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> tuple
     return tuple(map(resolved, edits))
 
 
-def token_fields(edit: Edit) -> dict[str, str | None]:
-    """The fields of an edit that name a token, with the stream of that token, None for the
-    first."""
-    if isinstance(edit, CutEdge):
-        query, key = {"cross": ("decoder", "encoder")}.get(
-            edit.attention, (edit.attention.removesuffix("self").strip() or None,) * 2
-        )
-        return {"query": query, "key": key}
-    if isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron, HideWord)):
-        return {"token": edit.stream}
-    return {"token": None} if isinstance(edit, HideToken) else {}
-
-
 def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> None:
     """Raises ValueError for the first edit with numbers of a stream or a token that is not there.
 
     lengths: how many tokens each stream has, the first one that of the text that is read; None for
     one that is not written yet."""
     for edit in edits:
-        names_one = (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron, CutEdge, HideWord)
-        if not isinstance(edit, names_one):
+        if isinstance(edit, InputEdit):
             continue
-        for field, stream in token_fields(edit).items():
+        for field, stream in edit.tokens().items():
             name = stream or next(iter(lengths))
             if name not in lengths:
                 raise ValueError(f"“{edit}”: no stream {stream!r}; there is {', '.join(lengths)}")
@@ -124,7 +100,7 @@ def expect_followed(edits: tuple[Edit, ...], streams: Iterable[Stream]) -> None:
     passed = {each.name: each for each in streams}
     expect_tokens(edits, {name: len(each.tokens) for name, each in passed.items()})
     for edit in edits:
-        if not isinstance(edit, (SetSite, AddToSite, ScaleSite)):
+        if not isinstance(edit, SiteEdit) or isinstance(edit, PatchSite):
             continue
         of = passed[edit.stream or next(iter(passed))]
         if edit.site not in of.sites:
@@ -158,40 +134,11 @@ def mask_tokens(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label
     return replace(tokens, ids=tuple(ids), labels=tuple(labels))
 
 
-@dataclass(frozen=True)
-class AttentionAddress:
-    """An attention as edits name it: by its label in a Recording and its layer."""
-
-    attention: str
-    layer: int
-
-    def heads(self, edits: tuple[Edit, ...], kind: type[HeadEdit]) -> list[int]:
-        """The heads of this attention that edits of one kind name, in order."""
-        return sorted({edit.head for edit in edits if isinstance(edit, kind) and self.has(edit)})
-
-    def has(self, edit: Any) -> bool:
-        """True for an edit of one of these heads."""
-        return (edit.attention, edit.layer) == (self.attention, self.layer)
-
-
 def score_divisor(edits: tuple[Edit, ...], layer: int, default: float) -> float:
     """The divisor of a layer's scores: `default`, or the one that an edit sets."""
     if (scale_edit := last_edit(edits, ScaledBy, layer)) is not None:
         return scale_edit.divisor
     return 1.0 if applies(edits, WithoutScale, layer) else default
-
-
-def uniform_patterns(
-    pattern: Tensor, allowed: Tensor | None, edits: tuple[Edit, ...], address: AttentionAddress
-) -> Tensor:
-    """The pattern with even rows over `allowed` keys in the heads that a UniformHead names."""
-    heads = address.heads(edits, UniformHead)
-    if not heads:
-        return pattern
-    ones = torch.ones_like(pattern)
-    uniform = ones if allowed is None else ones.masked_fill(~allowed, 0.0)
-    uniform = uniform / uniform.sum(dim=-1, keepdim=True)
-    return pattern.index_copy(1, torch.tensor(heads), uniform[:, heads])
 
 
 def without_hidden_words(
@@ -223,63 +170,13 @@ def without_hidden_words(
 
 
 def cut_edges(
-    allowed: Tensor | None, scores: Tensor, edits: tuple[Edit, ...], address: AttentionAddress
+    allowed: Tensor | None, scores: Tensor, edits: tuple[Edit, ...], place: str
 ) -> Tensor | None:
-    """`allowed`, broadcastable to the scores (batch, head, query, key), without the edges that are
-    cut, then (1, head, query, key). Queries are the last of the keys where there are fewer of one
-    text. Raises ValueError where a query is left without a key."""
-    cuts = [edit for edit in edits if isinstance(edit, CutEdge) and address.has(edit)]
-    if not cuts:
+    """`allowed`, broadcastable to the scores (batch, head, query, key), None for all, under the
+    edits of a mask, then (1, head, query, key). Queries are the last of the keys where there are
+    fewer of one text. Raises ValueError where a query is left without a key."""
+    if not edits_at(edits, place):
         return allowed
     _, *shape = scores.shape
     uncut = torch.ones(shape, dtype=torch.bool, device=scores.device)[None]
-    if allowed is not None:
-        uncut = uncut & allowed
-    for edit in cuts:
-        if edit.query < shape[1] and edit.key < shape[2]:
-            uncut[:, edit.head, edit.query, edit.key] = False
-            if not uncut[:, edit.head, edit.query].any():
-                raise ValueError(
-                    f"“{edit}”: token {edit.query} attends to no other token there, so that no "
-                    "weight would be left"
-                )
-    return uncut
-
-
-def put_numbers(x: Tensor, edit: Edit) -> Tensor:
-    """x (..., token, width) under an edit with numbers; places that it does not have stay."""
-    values = getattr(edit, "values", None)
-    numbers = None if values is None else torch.tensor(values.array).to(x)
-    return write_numbers(x.clone(), edit, numbers)
-
-
-def set_neurons(hidden: Tensor, edits: tuple[Edit, ...], layer: int) -> Tensor:
-    """The hidden units of a layer's feed-forward network (batch, token, d_ff), those at their
-    values that edits set."""
-    for edit in edits:
-        if isinstance(edit, SetNeuron) and edit.layer == layer:
-            at = slice(None) if edit.token is None else slice(edit.token, edit.token + 1)
-            hidden = hidden.clone()
-            hidden[..., at, edit.neuron] = edit.value
-    return hidden
-
-
-def change_heads(z: Tensor, edits: tuple[Edit, ...], address: AttentionAddress) -> Tensor:
-    """z with its mean over the queries, or 0, in the heads that a MeanHead or ZeroHead names; then
-    under the edits with numbers, in their order."""
-    z = ablate_heads(z, edits, address)
-    for edit in edits:
-        if isinstance(edit, (SetHead, AddToHead, ScaleHead)) and address.has(edit):
-            changed = put_numbers(z[:, edit.head], edit)
-            z = z.index_copy(1, torch.tensor([edit.head], device=z.device), changed[:, None])
-    return z
-
-
-def ablate_heads(z: Tensor, edits: tuple[Edit, ...], address: AttentionAddress) -> Tensor:
-    """z with its mean over the queries, or 0, in the heads that a MeanHead or ZeroHead names."""
-    if heads := address.heads(edits, MeanHead):
-        mean = z[:, heads].mean(dim=2, keepdim=True)
-        z = z.index_copy(1, torch.tensor(heads), mean.expand(-1, -1, z.shape[2], -1))
-    if heads := address.heads(edits, ZeroHead):
-        z = z.index_fill(1, torch.tensor(heads), 0.0)
-    return z
+    return edited(uncut if allowed is None else uncut & allowed, edits, place)

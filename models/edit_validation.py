@@ -10,35 +10,13 @@ from numbers import Integral, Real
 from models.arrays import Numbers
 from models.config import Config
 from models.edits import (
-    NORM_PLACES,
-    NORMS,
     PATH_ENDS,
-    POSITIONS,
-    SUBLAYERS,
-    AddToHead,
-    AddToSite,
-    CutPath,
     Edit,
-    HideToken,
-    MoveNorm,
-    OtherNorm,
     OtherPositions,
-    ScaledBy,
-    ScaleHead,
-    ScaleSite,
-    SetHead,
-    SetNeuron,
-    SetSite,
-    SharedKeys,
+    PathEdit,
     ShiftPositions,
     ShufflePositions,
-    ShuffleTokens,
-    SideBySide,
-    Window,
-    WithMask,
-    WithoutMask,
-    WithoutResidual,
-    groups_of,
+    WithNumbers,
     last_edit,
 )
 from models.recording import Card
@@ -52,8 +30,6 @@ TYPES: dict[str, tuple[type, str]] = {
     "Numbers": (Numbers, "numbers"),
 }
 MAX_DIGITS = 18  # of a whole number
-# Divisors whose own and inverse value 32 bits hold.
-LEAST, MOST = 3e-39, 3e38
 
 
 def check(
@@ -68,13 +44,11 @@ def check(
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not has_positions:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
-        if isinstance(edit, CutPath) and (error := path_error(edit, card)):
+        if isinstance(edit, PathEdit) and (error := path_error(edit, card)):
             raise ValueError(error)
-        if isinstance(edit, CutPath) and edit.to != "q" and config.key_heads < config.n_head:
+        if isinstance(edit, PathEdit) and edit.to in "kv" and config.key_heads < config.n_head:
             raise ValueError(shared_keys_error(card.name))
-        if isinstance(edit, SetNeuron) and not 0 <= edit.neuron < config.d_ff:
-            raise ValueError(f"“{edit}”: a layer of {card.name} has neurons 0 to {config.d_ff - 1}")
-        if error := _architecture_error(edit, card, config, can_hide):
+        if error := edit.model_error(card, config, can_hide):
             raise ValueError(error)
 
 
@@ -84,8 +58,10 @@ def check_places(edits: tuple[Edit, ...], card: Card, layers: Mapping[str, int])
     if len(edits) > MAX_EDITS:
         raise ValueError(f"{len(edits)} edits at once; {MAX_EDITS} are taken")
     for edit in edits:
-        error = _type_error(edit) or _place_error(edit, card, layers) or _value_error(edit)
-        if error := error or _numbers_error(edit, card):
+        error = _type_error(edit) or _place_error(edit, card, layers) or edit.value_error()
+        if not error and isinstance(edit, WithNumbers):
+            error = edit.width_error(card)
+        if error:
             raise ValueError(error)
 
 
@@ -128,103 +104,23 @@ def _place_error(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
     return ""
 
 
-def _value_error(edit: Edit) -> str:
-    if isinstance(edit, (ShuffleTokens, ShufflePositions)) and edit.seed < 0:
-        return f"{edit} has a negative seed; seeds count from 0"
-    if isinstance(edit, ShiftPositions) and edit.by < 0:
-        return f"“{edit}”: positions can only be shifted onwards, by 0 or more"
-    if isinstance(edit, Window) and edit.size < 1:
-        return f"“{edit}”: a token sees at least itself, so a window has 1 token or more"
-    if isinstance(edit, ScaledBy) and not edit.divisor > 0:
-        return f"“{edit}”: the divisor must be a number above 0"
-    if isinstance(edit, ScaledBy) and not LEAST <= edit.divisor <= MOST:
-        return f"“{edit}”: the divisor must lie between {LEAST:g} and {MOST:g}, as 32 bits hold it"
-    for kind, field, options in (
-        (OtherPositions, "to", POSITIONS),
-        (MoveNorm, "to", NORM_PLACES),
-        (OtherNorm, "to", tuple(NORMS)),
-        (WithoutResidual, "sublayer", (*SUBLAYERS, None)),
-    ):
-        if isinstance(edit, kind) and getattr(edit, field) not in options:
-            return (
-                f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are "
-                f"{', '.join(filter(None, options))}"
-            )
-    return ""
-
-
-def path_error(edit: CutPath, card: Card) -> str:
+def path_error(edit: PathEdit, card: Card) -> str:
     """Error message for a path that is not there, "" for one that is."""
+    kind, ends = type(edit).__name__, (*PATH_ENDS, *(["resid"] if edit.borrows else []))
     if edit.attention == "cross":
         return f"“{edit}”: a path leads between the heads of one text"
-    if not edit.layer < edit.to_layer < card.n_layer:
-        return f"“{edit}”: the path leads to a layer from {edit.layer + 1} to {card.n_layer - 1}"
-    if not 0 <= edit.to_head < card.n_head:
+    if edit.to not in ends:
+        return f"{kind} does not know {edit.to!r}; there are {', '.join(ends)}"
+    last = card.n_layer if edit.to == "resid" else card.n_layer - 1
+    if edit.to_layer is None or not edit.layer < edit.to_layer <= last:
+        return f"“{edit}”: the path leads to a layer from {edit.layer + 1} to {last}"
+    if edit.to == "resid":
+        return "" if edit.to_head is None else f"“{edit}”: a path to the stream names no head there"
+    if edit.to_head is None or not 0 <= edit.to_head < card.n_head:
         return f"“{edit}” names head {edit.to_head}; {card.name} has heads 0 to {card.n_head - 1}"
-    if edit.to not in PATH_ENDS:
-        return f"CutPath does not know {edit.to!r}; there are {', '.join(PATH_ENDS)}"
     return ""
 
 
 def shared_keys_error(name: str) -> str:
     """Error message for a path to keys or values that several heads of a model share."""
     return f"heads of {name} share keys and values; a path leads to queries"
-
-
-def _numbers_error(edit: Edit, card: Card) -> str:
-    """Error message for numbers of another width than what they are put into, and for one that is
-    none, "" where all are right."""
-    if isinstance(edit, (ScaleSite, ScaleHead, SetNeuron)):
-        number = edit.value if isinstance(edit, SetNeuron) else edit.factor
-        return "" if abs(number) <= MOST else f"“{edit}”: the number must be finite in 32 bits"
-    if not isinstance(edit, (SetSite, AddToSite, SetHead, AddToHead)):
-        return ""
-    of_head = isinstance(edit, (SetHead, AddToHead))
-    width = card.d_head if of_head else card.d_model
-    if edit.values.array.shape[-1] == width:
-        return ""
-    shape = "x".join(map(str, edit.values.array.shape))
-    where = "a head" if of_head else "a site"
-    return f"“{edit}” has the shape {shape}; {where} of {card.name} has {width} numbers a token"
-
-
-def _architecture_error(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
-    if isinstance(edit, HideToken) and not can_hide:
-        return f"{card.name} fills no masked words, so no token can be hidden from it"
-    if isinstance(edit, WithoutMask) and card.kind == "encoder":
-        return f"{card.name} is an encoder and has no causal mask to take away"
-    if isinstance(edit, WithMask) and card.kind == "decoder":
-        return f"{card.name} is a decoder and has its causal mask already"
-    if (
-        isinstance(edit, WithoutResidual)
-        and edit.sublayer == "cross"
-        and card.kind != "encoder-decoder"
-    ):
-        return f"{card.name} has no cross-attention"
-    if isinstance(edit, MoveNorm) and config.norm is None:
-        return f"{card.name} was trained without LayerNorm and has none to move"
-    if isinstance(edit, OtherNorm) and config.norm is None:
-        return f"{card.name} was trained without LayerNorm and has none to replace"
-    if isinstance(edit, OtherNorm) and config.rms == (edit.to == "rms"):
-        return f"{card.name} has {NORMS[edit.to]} already"
-    if isinstance(edit, SideBySide) and config.parallel:
-        return f"attention and feed-forward of {card.name} stand side by side already"
-    if isinstance(edit, SharedKeys):
-        return _group_error(edit, card, config)
-    return ""
-
-
-def _group_error(edit: SharedKeys, card: Card, config: Config) -> str:
-    """Error message where a model's heads cannot share keys in that many groups, "" where they
-    can."""
-    heads = config.n_head
-    if config.key_heads < heads:
-        return (
-            f"{heads} heads of {card.name} share {config.key_heads} heads’ keys and values already"
-        )
-    if edit.groups in (counts := groups_of(heads)):
-        return ""
-    return (
-        f"“{edit}”: the {heads} heads of {card.name} can be put in {', '.join(map(str, counts))} "
-        "groups of one size"
-    )

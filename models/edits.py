@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self, TypeVar, get_type_hints
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -40,22 +41,137 @@ OUTSIDE_LAYERS = {
 SUBLAYERS = {"attn": "self-attention", "cross": "cross-attention", "ffn": "feed-forward"}
 
 
+# What 32 bits hold of a number, and of one and its inverse.
+LEAST, MOST = 3e-39, 3e38
+
+
 @dataclass(frozen=True)
 class Edit:
-    """Base class of edits: plain numbers and words, comparable, named by their class."""
+    """Base class of edits: plain numbers and words, comparable, named by their class.
+
+    in_any_code: a model in its own code can follow it as well, since its attention or a hook
+    carries it out. has_numbers: its numbers stand at places of a text, and edits of one place keep
+    their order. borrows: it puts in vectors of another text."""
+
+    in_any_code: ClassVar[bool] = False
+    has_numbers: ClassVar[bool] = False
+    borrows: ClassVar[bool] = False
+
+    @property
+    def place(self) -> str:
+        """Where in a pass it changes an array, as `edits_at` takes it; "" where it changes none."""
+        return ""
+
+    @property
+    def stepwise(self) -> bool:
+        """True where what it does to a token hangs on no later token and on no place, so that the
+        keys and values of earlier tokens stay true while a text is written."""
+        return not (self.borrows or self.has_numbers)
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        """Change x, an array or a tensor of the caller's own, in place: what stands at its place,
+        of its head alone where it names one. allowed: where a pattern may have weight, None for
+        everywhere. Here nothing: vectors of another text are put in by a Patch."""
+
+    def is_of(self, stream: str, first: bool) -> bool:
+        """True for what is carried out on a stream. first: it is the first one."""
+        return True
+
+    def tokens(self) -> dict[str, str | None]:
+        """The fields that name a token, with the stream of that token, None for the first."""
+        return {}
+
+    def value_error(self) -> str:
+        """Error message for a field out of range, "" where none is."""
+        return ""
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        """Error message for a model that cannot follow it, by its Card and Config, "" for one that
+        can. fills: it fills masked words."""
+        return ""
+
+    def _option_error(self, field: str, options: Iterable[str | None]) -> str:
+        if getattr(self, field) in options:
+            return ""
+        listed = ", ".join(filter(None, options))
+        return f"{type(self).__name__} does not know {getattr(self, field)!r}; there are {listed}"
 
 
 E = TypeVar("E", bound=Edit)
+
+
+def edits_at(edits: Sequence[Edit], place: str) -> list[Any]:
+    """The edits that are carried out at a place, in order, ablations of heads before all others."""
+    found = [edit for edit in edits if edit.place == place]
+    return sorted(found, key=lambda each: not isinstance(each, Ablation)) if found[1:] else found
+
+
+def edited(
+    x: Any, edits: Sequence[Edit], place: str, head: int | None = None, allowed: Any = None
+) -> Any:
+    """What stands at a place as edits leave it, an array or a tensor: x itself where there are
+    none, else a copy. x is (..., token, width), or of attention (..., head, query, width); of one
+    head alone where `head` names it. allowed: as `Edit.on` takes it, of the shape of x."""
+    found = edits_at(edits, place) if edits else []
+    if not found:
+        return x
+    x = x.clone() if hasattr(x, "clone") else x.copy()
+    for edit in found:
+        of = getattr(edit, "head", None)
+        if of is None or head is not None:
+            if head in (None, of):
+                edit.on(x, allowed)
+        else:
+            edit.on(x[..., of, :, :], None if allowed is None else allowed[..., of, :, :])
+    return x
+
+
+def place_of(attention: str, layer: int, kind: str) -> str:
+    """A place of an attention, by its name in a Recording: "z", what its heads give before W_O,
+    "pattern", or "mask", where they may attend."""
+    return f"{layer}.{attention}.{kind}"
+
+
+def _part(x: Any, edit: Any) -> tuple[Any, Any]:
+    """The part of x (..., token, width) that an edit with numbers changes, and its `values` there
+    as x has its own, None for none; places that x does not have are left out. Raises ValueError
+    for values of another width."""
+    n, token = x.shape[-2], getattr(edit, "token", None)
+    values: Any = edit.values.like(x) if hasattr(edit, "values") else None
+    if values is not None and values.shape[-1] != x.shape[-1]:
+        raise ValueError(
+            f"“{edit}” has {values.shape[-1]} numbers a token; there are {x.shape[-1]} there"
+        )
+    by_token = values is not None and values.ndim == 2
+    if by_token:
+        n = min(n, len(values))
+    at = slice(n) if token is None else slice(min(token, n), min(token + 1, n))
+    return x[..., at, :], values[at] if by_token else values
 
 
 def _layer_phrase(layer: int | None) -> str:
     return "in every layer" if layer is None else f"in layer {layer}"
 
 
-@dataclass(frozen=True)
 class HeadEdit(Edit):
-    """Base class of edits of a single head."""
+    """Base class of edits of what a single head gives, z (query, d_head) before W_O."""
 
+    in_any_code = True
+    layer: int
+    head: int
+    attention: str
+
+    @cached_property
+    def place(self) -> str:  # type: ignore[override]
+        return place_of(self.attention, self.layer, "z")
+
+
+@dataclass(frozen=True)
+class Ablation(HeadEdit):
+    """Base class of edits that take away what a head does, without numbers of their own. word: what
+    a control calls it, "" for one that has none."""
+
+    word: ClassVar[str] = ""
     layer: int
     head: int
     attention: str = "self"
@@ -68,34 +184,56 @@ def _head_phrase(edit: Any) -> str:
 
 
 @dataclass(frozen=True)
-class ZeroHead(HeadEdit):
+class ZeroHead(Ablation):
     """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
+
+    word = "zero"
 
     def __str__(self) -> str:
         return f"{_head_phrase(self)} zero-ablated"
 
+    def on(self, x: Any, allowed: Any = None) -> None:
+        x[...] = 0
+
 
 @dataclass(frozen=True)
-class MeanHead(HeadEdit):
+class MeanHead(Ablation):
     """Mean ablation: the head's output z is, at every token, its mean over all tokens of this
     text."""
+
+    word = "mean"
+    stepwise = False
 
     def __str__(self) -> str:
         return f"{_head_phrase(self)} mean-ablated"
 
+    def on(self, x: Any, allowed: Any = None) -> None:
+        x[...] = x.mean(axis=-2, keepdims=True)
+
 
 @dataclass(frozen=True)
-class UniformHead(HeadEdit):
+class UniformHead(Ablation):
     """The head's pattern is even: every row gives the same weight to every key it may attend to."""
+
+    word = "uniform"
 
     def __str__(self) -> str:
         return f"{_head_phrase(self)} with uniform attention"
+
+    @cached_property
+    def place(self) -> str:  # type: ignore[override]
+        return place_of(self.attention, self.layer, "pattern")
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        x[...] = 1 if allowed is None else allowed
+        x /= x.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True)
 class WithoutScale(Edit):
     """Scores are q . k, not divided by sqrt(d_head)."""
 
+    in_any_code = True
     layer: int | None = None
 
     def __str__(self) -> str:
@@ -107,19 +245,35 @@ class ScaledBy(Edit):
     """Scores are q . k / `divisor` in the place of sqrt(d_head); `divisor` is from 3e-39 to 3e38,
     what 32 bits hold."""
 
+    in_any_code = True
     divisor: float
     layer: int | None = None
 
     def __str__(self) -> str:
         return f"scores divided by {self.divisor:g} {_layer_phrase(self.layer)}"
 
+    def value_error(self) -> str:
+        if not self.divisor > 0:
+            return f"“{self}”: the divisor must be a number above 0"
+        if not LEAST <= self.divisor <= MOST:
+            return (
+                f"“{self}”: the divisor must lie between {LEAST:g} and {MOST:g}, as 32 bits hold it"
+            )
+        return ""
+
 
 @dataclass(frozen=True)
 class WithoutMask(Edit):
     """A decoder's self-attention may look at later tokens as well, in every layer."""
 
+    stepwise = False
+
     def __str__(self) -> str:
         return "no causal mask"
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        has_none = card.kind == "encoder"
+        return f"{card.name} is an encoder and has no causal mask to take away" if has_none else ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +283,10 @@ class WithMask(Edit):
 
     def __str__(self) -> str:
         return "a causal mask"
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        has_one = card.kind == "decoder"
+        return f"{card.name} is a decoder and has its causal mask already" if has_one else ""
 
 
 @dataclass(frozen=True)
@@ -141,6 +299,14 @@ class Window(Edit):
     def __str__(self) -> str:
         return f"a sliding window of {self.size} token{'s' * (self.size != 1)}"
 
+    def value_error(self) -> str:
+        none = self.size < 1
+        return (
+            f"“{self}”: a token sees at least itself, so a window has 1 token or more"
+            if none
+            else ""
+        )
+
 
 @dataclass(frozen=True)
 class SharedKeys(Edit):
@@ -152,6 +318,17 @@ class SharedKeys(Edit):
 
     def __str__(self) -> str:
         return f"shared keys and values, {self.groups} group{'s' * (self.groups != 1)} of heads"
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        heads, keys = config.n_head, config.key_heads
+        if keys < heads:
+            return f"{heads} heads of {card.name} share {keys} heads’ keys and values already"
+        if self.groups in (counts := groups_of(heads)):
+            return ""
+        return (
+            f"“{self}”: the {heads} heads of {card.name} can be put in "
+            f"{', '.join(map(str, counts))} groups of one size"
+        )
 
 
 @dataclass(frozen=True)
@@ -167,10 +344,15 @@ class ShufflePositions(Edit):
     """Every token is given another token's position, in an order drawn by `seed` (0 or more); the
     tokens stay where they are."""
 
+    stepwise = False
+
     seed: int
 
     def __str__(self) -> str:
         return f"positions shuffled (seed {self.seed})"
+
+    def value_error(self) -> str:
+        return f"{self} has a negative seed; seeds count from 0" if self.seed < 0 else ""
 
 
 @dataclass(frozen=True)
@@ -181,6 +363,10 @@ class ShiftPositions(Edit):
 
     def __str__(self) -> str:
         return f"positions shifted by {self.by}"
+
+    def value_error(self) -> str:
+        back = self.by < 0
+        return f"“{self}”: positions can only be shifted onwards, by 0 or more" if back else ""
 
 
 @dataclass(frozen=True)
@@ -203,6 +389,9 @@ class OtherPositions(Edit):
             "distance": "a penalty on distance in the place of positions",
         }.get(self.to, self.to)
 
+    def value_error(self) -> str:
+        return self._option_error("to", POSITIONS)
+
 
 @dataclass(frozen=True)
 class WithoutResidual(Edit):
@@ -215,6 +404,13 @@ class WithoutResidual(Edit):
     def __str__(self) -> str:
         name = SUBLAYERS.get(self.sublayer or "", self.sublayer)
         return f"no residual {f'around {name} ' if name else ''}{_layer_phrase(self.layer)}"
+
+    def value_error(self) -> str:
+        return self._option_error("sublayer", (*SUBLAYERS, None))
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        lacks = self.sublayer == "cross" and card.kind != "encoder-decoder"
+        return f"{card.name} has no cross-attention" if lacks else ""
 
 
 @dataclass(frozen=True)
@@ -243,6 +439,13 @@ class MoveNorm(Edit):
             f"{_layer_phrase(self.layer)}"
         )
 
+    def value_error(self) -> str:
+        return self._option_error("to", NORM_PLACES)
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        lacks = config.norm is None
+        return f"{card.name} was trained without LayerNorm and has none to move" if lacks else ""
+
 
 @dataclass(frozen=True)
 class OtherNorm(Edit):
@@ -257,6 +460,16 @@ class OtherNorm(Edit):
         replaced = NORMS["layer" if self.to == "rms" else "rms"]
         return f"{NORMS.get(self.to, self.to)} for {replaced} {_layer_phrase(self.layer)}"
 
+    def value_error(self) -> str:
+        return self._option_error("to", NORMS)
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        if config.norm is None:
+            return f"{card.name} was trained without LayerNorm and has none to replace"
+        return (
+            f"{card.name} has {NORMS[self.to]} already" if config.rms == (self.to == "rms") else ""
+        )
+
 
 @dataclass(frozen=True)
 class SideBySide(Edit):
@@ -267,6 +480,12 @@ class SideBySide(Edit):
 
     def __str__(self) -> str:
         return f"parallel attention and feed-forward {_layer_phrase(self.layer)}"
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        is_so = config.parallel
+        return (
+            f"attention and feed-forward of {card.name} stand side by side already" if is_so else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -279,8 +498,12 @@ class WithoutFeedForward(Edit):
         return f"no feed-forward {_layer_phrase(self.layer)}"
 
 
+class InputEdit(Edit):
+    """Base class of edits that change what a model reads."""
+
+
 @dataclass(frozen=True)
-class HideToken(Edit):
+class HideToken(InputEdit):
     """The token at place `token` (special tokens counted in) is replaced by [MASK]. For models that
     fill masked words."""
 
@@ -288,6 +511,13 @@ class HideToken(Edit):
 
     def __str__(self) -> str:
         return f"token {self.token} masked"
+
+    def tokens(self) -> dict[str, str | None]:
+        return {"token": None}
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        text = f"{card.name} fills no masked words, so no token can be hidden from it"
+        return "" if fills else text
 
 
 @dataclass(frozen=True)
@@ -305,12 +535,17 @@ class HideWord(Edit):
         of = "" if self.stream is None else f" of the {self.stream}"
         return f"token {self.token}{of} taken out"
 
+    def tokens(self) -> dict[str, str | None]:
+        return {"token": self.stream}
+
 
 @dataclass(frozen=True)
-class PatchHead(Edit):
+class PatchHead(HeadEdit):
     """The head's output z is, place by place, the one it has when the model reads `text` instead,
     under all other edits but patches. Places that the other text has not keep their own."""
 
+    in_any_code = False
+    borrows = True
     text: str
     layer: int
     head: int
@@ -320,12 +555,37 @@ class PatchHead(Edit):
         return f"{_head_phrase(self)} patched from “{' '.join(self.text.split())}”"
 
 
+class StreamEdit(Edit):
+    """Base class of edits of a stream that `stream` names, None for the first; `token`: at that
+    place alone."""
+
+    token: int | None
+    stream: str | None
+
+    def is_of(self, stream: str, first: bool) -> bool:
+        return self.stream == stream or (first and self.stream is None)
+
+    def tokens(self) -> dict[str, str | None]:
+        return {"token": self.stream}
+
+
+class SiteEdit(StreamEdit):
+    """Base class of edits of the vectors at a site."""
+
+    site: str
+
+    @property
+    def place(self) -> str:
+        return self.site
+
+
 @dataclass(frozen=True)
-class PatchSite(Edit):
+class PatchSite(SiteEdit):
     """The vectors at a site are, place by place, those that stand there when the model reads `text`
     instead, under all other edits but patches. `token`: at that place alone. `stream` names the
     stream, None for the first. Places that the other text has not keep their own."""
 
+    borrows = True
     text: str
     site: str
     token: int | None = None
@@ -338,17 +598,64 @@ class PatchSite(Edit):
 # Edits with numbers.
 
 
-@dataclass(frozen=True)
-class SiteEdit(Edit):
-    """Base class of edits with numbers at a site, of the stream that `stream` names, None for the
-    first; `token`: at that place alone."""
+class WithNumbers(Edit):
+    """Base class of edits with numbers: `values`, or a `factor`."""
+
+    has_numbers = in_any_code = True
 
     def __post_init__(self) -> None:
-        _hold_numbers(self)
+        if hasattr(self, "values"):
+            object.__setattr__(self, "values", Numbers(self.values))
+
+    def value_error(self) -> str:
+        is_fit = not hasattr(self, "factor") or abs(self.factor) <= MOST
+        return "" if is_fit else f"“{self}”: the number must be finite in 32 bits"
+
+    @property
+    def stepwise(self) -> bool:
+        by_token = hasattr(self, "values") and self.values.array.ndim > 1
+        return getattr(self, "token", None) is None and not by_token
+
+    def width_error(self, card: Any) -> str:
+        """Error message for values of another width than what they are put into, "" for none."""
+        if not hasattr(self, "values"):
+            return ""
+        of_head = isinstance(self, HeadEdit)
+        where, width = ("a head", card.d_head) if of_head else ("a site", card.d_model)
+        if self.values.array.shape[-1] == width:
+            return ""
+        shape = "x".join(map(str, self.values.array.shape))
+        return f"“{self}” has the shape {shape}; {where} of {card.name} has {width} numbers a token"
+
+
+class Setting(WithNumbers):
+    """Base class of edits that put `values` in the place of what is there."""
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        part, values = _part(x, self)
+        part[...] = values
+
+
+class Adding(WithNumbers):
+    """Base class of edits that add `values` to what is there."""
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        part, values = _part(x, self)
+        part += values
+
+
+class Scaling(WithNumbers):
+    """Base class of edits that multiply what is there by `factor`."""
+
+    factor: float
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        part, _ = _part(x, self)
+        part *= self.factor
 
 
 @dataclass(frozen=True)
-class SetSite(SiteEdit):
+class SetSite(Setting, SiteEdit):
     """The vectors at a site are `values`, (d_model) or (token, d_model)."""
 
     values: Numbers
@@ -377,7 +684,7 @@ class SetSite(SiteEdit):
 
 
 @dataclass(frozen=True)
-class AddToSite(SiteEdit):
+class AddToSite(Adding, SiteEdit):
     """`values`, (d_model) or (token, d_model), such as a steering vector, are added to the vectors
     at a site."""
 
@@ -391,7 +698,7 @@ class AddToSite(SiteEdit):
 
 
 @dataclass(frozen=True)
-class ScaleSite(SiteEdit):
+class ScaleSite(Scaling, SiteEdit):
     """The vectors at a site are multiplied by `factor`."""
 
     factor: float
@@ -404,16 +711,7 @@ class ScaleSite(SiteEdit):
 
 
 @dataclass(frozen=True)
-class HeadNumbers(Edit):
-    """Base class of edits with numbers of a head's output z, before W_O: each has `layer`, `head`
-    and `attention`."""
-
-    def __post_init__(self) -> None:
-        _hold_numbers(self)
-
-
-@dataclass(frozen=True)
-class SetHead(HeadNumbers):
+class SetHead(Setting, HeadEdit):
     """The head's output z is `values`, (d_head) or (query, d_head), before W_O."""
 
     values: Numbers
@@ -441,7 +739,7 @@ class SetHead(HeadNumbers):
 
 
 @dataclass(frozen=True)
-class AddToHead(HeadNumbers):
+class AddToHead(Adding, HeadEdit):
     """`values`, (d_head) or (query, d_head), are added to the head's output z, before W_O."""
 
     values: Numbers
@@ -454,7 +752,7 @@ class AddToHead(HeadNumbers):
 
 
 @dataclass(frozen=True)
-class ScaleHead(HeadNumbers):
+class ScaleHead(Scaling, HeadEdit):
     """The head's output z is multiplied by `factor`, before W_O."""
 
     factor: float
@@ -471,21 +769,42 @@ class CutEdge(Edit):
     """The head does not attend from token `query` to token `key`: that score is left out of the
     softmax, and the row's other weights sum to 1."""
 
+    has_numbers = in_any_code = True
     layer: int
     head: int
     query: int
     key: int
     attention: str = "self"
 
+    @cached_property
+    def place(self) -> str:  # type: ignore[override]
+        return place_of(self.attention, self.layer, "mask")
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        if self.query < x.shape[-2] and self.key < x.shape[-1]:
+            x[..., self.query, self.key] = False
+            if not x[..., self.query, :].any():
+                raise ValueError(
+                    f"“{self}”: token {self.query} attends to no other token there, so that no "
+                    "weight would be left"
+                )
+
+    def tokens(self) -> dict[str, str | None]:
+        query, key = {"cross": ("decoder", "encoder")}.get(
+            self.attention, (self.attention.removesuffix("self").strip() or None,) * 2
+        )
+        return {"query": query, "key": key}
+
     def __str__(self) -> str:
         return f"{_head_phrase(self)} without the weight from token {self.query} to {self.key}"
 
 
 @dataclass(frozen=True)
-class SetNeuron(Edit):
+class SetNeuron(StreamEdit):
     """A hidden unit of a layer's feed-forward network, after the activation (and the gate), is
     `value`. `token`: at that place alone; `stream`: None for the first."""
 
+    has_numbers = in_any_code = True
     value: float
     layer: int
     neuron: int
@@ -496,9 +815,52 @@ class SetNeuron(Edit):
         at = "" if self.token is None else f" at token {self.token}"
         return f"neuron {self.neuron} of layer {self.layer}{at} set to {self.value:g}"
 
+    @property
+    def place(self) -> str:
+        return f"{self.layer}.ffn.hidden"
+
+    @property
+    def stepwise(self) -> bool:
+        return self.token is None
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        part, _ = _part(x, self)
+        part[..., self.neuron] = self.value
+
+    def value_error(self) -> str:
+        is_fit = abs(self.value) <= MOST
+        return "" if is_fit else f"“{self}”: the number must be finite in 32 bits"
+
+    def model_error(self, card: Any, config: Any, fills: bool) -> str:
+        if 0 <= self.neuron < config.d_ff:
+            return ""
+        return f"“{self}”: a layer of {card.name} has neurons 0 to {config.d_ff - 1}"
+
+
+class PathEdit(Edit):
+    """Base class of edits of the direct path from a head to what reads the stream later."""
+
+    has_numbers = True
+    layer: int
+    head: int
+    to_layer: int | None
+    to_head: int | None
+    to: str
+    attention: str
+
+    @property
+    def end(self) -> str:
+        """The end of the path in words."""
+        if self.to == "resid":
+            last = self.to_layer is None
+            return "the last state" if last else f"the stream before layer {self.to_layer}"
+        return (
+            f"the {PATH_ENDS.get(self.to, self.to)} of head {self.to_head} of layer {self.to_layer}"
+        )
+
 
 @dataclass(frozen=True)
-class CutPath(Edit):
+class CutPath(PathEdit):
     """The direct path from a head to a later one is cut: queries ("q"), keys ("k") or values ("v")
     of head `to_head` of layer `to_layer` are made of the stream as it would be had the head written
     nothing, while all that other parts wrote stays as it was (path patching: Wang et al. 2022,
@@ -512,45 +874,45 @@ class CutPath(Edit):
     attention: str = "self"
 
     def __str__(self) -> str:
-        read = PATH_ENDS.get(self.to, self.to)
-        return (
-            f"{_head_phrase(self)} cut off from the {read} of head {self.to_head} of layer "
-            f"{self.to_layer}"
-        )
+        return f"{_head_phrase(self)} cut off from {self.end}"
+
+
+@dataclass(frozen=True)
+class PatchPath(PathEdit):
+    """The direct path from a head to a later reader carries what the head writes when the model
+    reads `text` instead, a text or a recording of one, under all other edits but patches; all that
+    other parts wrote stays as it was (path patching: Wang et al. 2022, Goldowsky-Dill et al. 2023).
+
+    The reader is a head's queries ("q"), keys ("k") or values ("v"), or with "resid" the stream
+    before layer `to_layer`, None for the last state, which the readout reads: there the change is
+    added to what the sub-layer before writes. Places that the other text has not keep their own."""
+
+    borrows = True
+    text: str
+    layer: int
+    head: int
+    to_layer: int | None = None
+    to_head: int | None = None
+    to: str = "q"
+    attention: str = "self"
+
+    def __post_init__(self) -> None:
+        donor: Any = self.text
+        if hasattr(donor, "streams"):
+            if donor.edits or donor.as_ids:
+                raise ValueError("a path is patched from a text, or its recording without edits")
+            object.__setattr__(self, "text", donor.text)
+
+    @property
+    def place(self) -> str:
+        is_there = self.to == "resid" and self.to_layer is not None
+        return f"{self.to_layer - 1}.ffn.wrote" if is_there else ""  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return f"{_head_phrase(self)} to {self.end} patched from “{' '.join(self.text.split())}”"
 
 
 PATH_ENDS = {"q": "queries", "k": "keys", "v": "values"}
-# Edits whose numbers stand at places of a text, and of what goes through the model there.
-NUMBER_EDITS = (SiteEdit, HeadNumbers, CutEdge, CutPath, SetNeuron)
-
-
-def write_numbers(x: Any, edit: Edit, values: Any) -> Any:
-    """x (..., token, width), an array or a tensor of the caller's own, changed in place by an edit
-    with numbers; places that it does not have stay. values: those of the edit as x has its own,
-    None where it has none. Raises ValueError for values of another width."""
-    n, token = x.shape[-2], getattr(edit, "token", None)
-    if values is not None and values.shape[-1] != x.shape[-1]:
-        raise ValueError(
-            f"“{edit}” has {values.shape[-1]} numbers a token; there are {x.shape[-1]} there"
-        )
-    by_token = values is not None and values.ndim == 2
-    if by_token:
-        n = min(n, len(values))
-    at = slice(n) if token is None else slice(min(token, n), min(token + 1, n))
-    rows = values[at] if by_token else values
-    if isinstance(edit, (ScaleSite, ScaleHead)):
-        x[..., at, :] *= edit.factor
-    elif isinstance(edit, (AddToSite, AddToHead)):
-        x[..., at, :] += rows
-    else:
-        x[..., at, :] = rows
-    return x
-
-
-def _hold_numbers(edit: Any) -> None:
-    """Holds `values` as text, whatever array they are. Raises as `Numbers`."""
-    if hasattr(edit, "values"):
-        object.__setattr__(edit, "values", Numbers(edit.values))
 
 
 def _phrase_of(values: Numbers) -> str:
@@ -579,18 +941,12 @@ def _site_phrase(edit: Any) -> str:
 
 
 def of_stream(edits: tuple[Edit, ...], name: str, first: bool) -> tuple[Edit, ...]:
-    """The edits without those with numbers of another stream. first: it is the first stream."""
-    return tuple(
-        edit
-        for edit in edits
-        if not isinstance(edit, (SetSite, AddToSite, ScaleSite, SetNeuron))
-        or edit.stream == name
-        or (first and edit.stream is None)
-    )
+    """The edits without those of another stream alone. first: it is the first stream."""
+    return tuple(edit for edit in edits if edit.is_of(name, first))
 
 
 @dataclass(frozen=True)
-class ShuffleTokens(Edit):
+class ShuffleTokens(InputEdit):
     """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep
     their places, two tokens or more never stay: where the draw would leave them, all move on by
     one.
@@ -614,8 +970,10 @@ class ShuffleTokens(Edit):
     def __str__(self) -> str:
         return f"tokens shuffled (seed {self.seed})"
 
+    def value_error(self) -> str:
+        return f"{self} has a negative seed; seeds count from 0" if self.seed < 0 else ""
 
-INPUT_EDITS = (HideToken, ShuffleTokens)  # those that change what a model reads
+
 KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
     for kind in (
@@ -632,6 +990,7 @@ KINDS: dict[str, type[Edit]] = {
         ScaleHead,
         CutEdge,
         CutPath,
+        PatchPath,
         SetNeuron,
         WithoutScale,
         ScaledBy,
@@ -692,9 +1051,6 @@ RANGE = re.compile(r"(\d{1,4})-(\d{1,4})")
 MAX_RANGE_HEADS = 4096  # in one word of an address
 
 
-HEAD_EDITS = (ZeroHead, MeanHead, UniformHead)
-
-
 def to_json(edit: Edit) -> dict:
     """An edit as plain data: its class name under `kind`, then its fields."""
     return {"kind": type(edit).__name__, **asdict(edit)}
@@ -744,7 +1100,7 @@ def describe(edits: tuple[Edit, ...]) -> str:
     for block in blocks(edits):
         phrase = str(block[0])
         first_edit, final_edit = block[0], block[-1]
-        if len(block) > 1 and isinstance(first_edit, HeadEdit) and isinstance(final_edit, HeadEdit):
+        if len(block) > 1 and isinstance(first_edit, Ablation) and isinstance(final_edit, Ablation):
             heads = (
                 f"heads {first_edit.head} to {final_edit.head}"
                 if first_edit.head < final_edit.head
@@ -767,7 +1123,7 @@ def describe(edits: tuple[Edit, ...]) -> str:
 def _length_of_block(edits: tuple[Edit, ...]) -> int:
     """The number of edits, from the first on, that form one block of heads."""
     first = edits[0]
-    if not isinstance(first, HeadEdit):
+    if not isinstance(first, Ablation):
         return 1
 
     def head_at(index: int) -> tuple[int, int] | None:
@@ -810,7 +1166,7 @@ def from_line(line: str) -> tuple[Edit, ...]:
 def _from_block(word: str) -> list[Edit]:
     """The edits of one word; a range of layers or heads stands for each of them."""
     name, *values = word.split(":")
-    if not (name in KINDS and issubclass(KINDS[name], HEAD_EDITS)) or not any(
+    if not (name in KINDS and issubclass(KINDS[name], Ablation)) or not any(
         RANGE.fullmatch(value) for value in values[:2]
     ):
         return [_from_word(word)]

@@ -16,8 +16,7 @@ from models.argument_validation import whole_number
 from models.attention import KVCache
 from models.cancellation import checkpoint
 from models.copying import Copier
-from models.edits import NUMBER_EDITS, Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
-from models.layers import Patch
+from models.edits import Edit, ShiftPositions, last_edit
 from models.notices import tell
 from models.recording import Card, Recording, stored_array
 from models.results import Beam, Sampling, SeededSampling, probabilities
@@ -66,7 +65,8 @@ class Generation:
     `ids` (token) with its [BOS]; `logits` (id) of the next token, float32; `rows` maps an
     attention's place in a layer ("attn", "cross") to the newest token's weights, (layer, head,
     key). It belongs to one reader; the model is shared and unchanged. read: what a pass over the
-    first `ids` gave, None where they are to be read."""
+    first `ids` gave, None where they are to be read. edits: those under which every token is read;
+    where one is not `stepwise`, each step reads the whole text."""
 
     def __init__(
         self,
@@ -74,10 +74,12 @@ class Generation:
         ids: list[int],
         memory: Tensor | None = None,
         read: _Read | None = None,
+        edits: tuple[Edit, ...] = (),
     ) -> None:
         if isinstance(model, EncoderDecoder) is (memory is None):
             raise ValueError("an encoder-decoder writes from a memory, and a decoder without one")
-        self.model, self.memory = model, memory
+        self.model, self.memory, self.edits = model, memory, edits
+        self.stepwise = all(each.stepwise for each in edits)
         self.ids: list[int] = []
         self.stored = KVCache()
         self.logits = np.zeros(0, dtype=np.float32)
@@ -92,17 +94,18 @@ class Generation:
     @property
     def n_positions(self) -> int:
         """The number of positions that the model has."""
-        return self.model.config.n_positions
+        shift = last_edit(self.edits, ShiftPositions)
+        return self.model.config.n_positions - (0 if shift is None else shift.by)
 
     @property
     def is_full(self) -> bool:
         """True where the model takes no further token."""
-        return len(self.ids) >= self.model.config.n_positions
+        return len(self.ids) >= self.n_positions
 
     def add(self, token: int) -> None:
         """Take a token as the next one. Raises ValueError where the model is full."""
         if self.is_full:
-            raise ValueError(f"the model reads {self.model.config.n_positions} tokens and no more")
+            raise ValueError(f"the model reads {self.n_positions} tokens and no more")
         token, n = whole_number("id", token), self.model.config.n_vocab
         if not 0 <= token < n:
             raise ValueError(f"the vocabulary has ids 0 to {n - 1}, not {token}")
@@ -128,6 +131,8 @@ class Generation:
         next token is taken: of one that goes on where another ended, the last token is read."""
         if not continuations:
             raise ValueError("there are no continuations to read")
+        if not self.stepwise:
+            return self._pass(continuations, self.stored)[0]
         n = len(continuations[0])
         del self._ahead[n - 1 :]
         before = self._ahead[-1] if len(self._ahead) == n - 1 > 0 else None
@@ -154,18 +159,22 @@ class Generation:
 
     @torch.inference_mode()
     def _pass(
-        self, ids: Sequence[Sequence[int]], stored: KVCache
+        self, ids: Sequence[Sequence[int]], stored: KVCache | None
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The scores (row, id) after each row of ids, and its last token's weights, (layer, row,
         head, key), by an attention's place in a layer; `stored` has its keys and values then."""
         layers: dict[str, list[np.ndarray]] = {}
+        if not self.stepwise:
+            ids, stored = [[*self.ids, *each] for each in ids], None
 
         def tape(name: str, tensor: Tensor) -> None:
             if name.endswith(".pattern"):
                 layers.setdefault(name.split(".")[1], []).append(tensor[:, :, -1].numpy())
 
         memory = self.memory if self.memory is None else self.memory.expand(len(ids), -1, -1)
-        x = decode(self.model, torch.tensor(ids), memory, tape=tape, stored=stored)
+        x = decode(
+            self.model, torch.tensor(ids), memory, tape=tape, edits=self.edits, stored=stored
+        )
         logits = self.model.logits(x[:, -1]).numpy()
         return logits, {name: np.stack(weights) for name, weights in layers.items()}
 
@@ -210,13 +219,7 @@ def greedy(
 ) -> list[int]:
     """The likeliest token each time, up to one that ends a text (not among them). memory (1, key,
     d_model). copier: what of the source is copied."""
-    # What such an edit does to a token depends on those after it or on its place: nothing that was
-    # stored would stay true.
-    stored = (
-        None
-        if any(isinstance(edit, (MeanHead, WithoutMask, Patch, *NUMBER_EDITS)) for edit in edits)
-        else KVCache()
-    )
+    stored = KVCache() if all(each.stepwise for each in edits) else None
     (bos, _), output_ids = tokenizer.ends, list[int]()
     token = bos
     shift_edit = last_edit(edits, ShiftPositions)
@@ -276,24 +279,28 @@ def beams(
     max_length: int,
     memory: Tensor | None = None,
     copier: Copier | None = None,
+    edits: tuple[Edit, ...] = (),
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search from the tokens `ids`, as `search` yields it, with `strategy` many beams, or one
     hypothesis that is drawn. memory (1, key, d_model) for an encoder-decoder; copier: what of its
     source is copied."""
     stored, copiers = KVCache(), [copier] if copier else []
-    started = False
+    started, stepwise = False, all(each.stepwise for each in edits)
+    read = torch.zeros(1, 0, dtype=torch.long)
 
     def next_logprobs(new_ids: Tensor, rows: Tensor | None) -> Tensor:
-        nonlocal stored, copiers, started
+        nonlocal stored, copiers, started, read
         if rows is not None:
-            stored = stored.rows(rows)
+            stored, read = stored.rows(rows), read[rows]
             copiers = [copiers[row] for row in rows.tolist()] if copiers else []
         if started:
             copiers = [each.after(int(ids[-1])) for each, ids in zip(copiers, new_ids)]
         started = True
         expanded_memory = memory if memory is None else memory.expand(len(new_ids), -1, -1)
         reads = CrossAttention(model)
-        x = decode(model, new_ids, expanded_memory, tape=reads, stored=stored)
+        read = torch.cat((read, new_ids), dim=1)
+        way = {"stored": stored if stepwise else None, "edits": edits}
+        x = decode(model, new_ids if stepwise else read, expanded_memory, tape=reads, **way)
         logprobs = model.logits(x[:, -1]).double().log_softmax(dim=-1)
         for row, each in enumerate(copiers):
             copiers[row], logprobs[row] = each.constrain(logprobs[row], reads.weights[row])

@@ -35,15 +35,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
-from models.edit_ops import put_numbers
 from models.edits import (
-    AddToSite,
     CutPath,
     Edit,
     OtherNorm,
-    ScaleSite,
-    SetSite,
+    PatchPath,
+    PathEdit,
     SharedKeys,
+    edited,
     last_edit,
 )
 from models.linear import Linear
@@ -76,57 +75,78 @@ class Patch(Edit):
     at that place alone.
     """
 
+    borrows = True
     name: str
     values: Tensor
     head: int | None = None
     token: int | None = None
 
-    def apply(self, x: Tensor) -> Tensor:
-        """x (batch, token, width) or (batch, head, token, width), changed."""
-        x = x.clone()
-        target = x if self.head is None else x[:, self.head]
-        n = min(target.shape[-2], len(self.values))
-        if self.token is None:
-            target[..., :n, :] = self.values[:n]
-        elif self.token < n:
-            target[..., self.token, :] = self.values[self.token]
-        return x
+    @property
+    def place(self) -> str:
+        return self.name
+
+    def on(self, x: Tensor, allowed: Tensor | None = None) -> None:
+        n = min(x.shape[-2], len(self.values))
+        at = slice(n) if self.token is None else slice(min(self.token, n), min(self.token + 1, n))
+        x[..., at, :] = self.values[at]
+
+
+@dataclass(frozen=True, eq=False)
+class LentPath(Edit):
+    """A PatchPath when a pass begins: with the head's output z in the other text's run, (token,
+    d_head)."""
+
+    borrows = True
+    path: PatchPath
+    values: Tensor
 
 
 class Path(Edit):
-    """The CutPaths to one reader during one pass. end: the label of its attention, its layer, its
-    head, and "q", "k" or "v". heads: the (layer, head) that are cut off from it. written (batch,
-    token, d_model): what they have just written, until it is left out of the sum; part: all that is
-    left out, of a stream that is a sum; without: the state as it is without that; inputs: the same
-    as the reader has it, in its layer."""
+    """The PathEdits to one reader during one pass. end: the label of its attention, its layer, its
+    head, and "q", "k", "v" or "resid". heads: the (layer, head) that are cut off from it, each with
+    the z that is put in its place, None for nothing. written (batch, token, d_model): by how much
+    they have just written more than that, until it is left out of the sum; part: all that is left
+    out, of a stream that is a sum; without: the state as it is without that; inputs: the same as
+    the reader has it, in its layer."""
 
-    def __init__(self, end: tuple[str, int, int, str]) -> None:
+    def __init__(self, end: tuple[str, int | None, int | None, str]) -> None:
         self.attention, self.to_layer, self.to_head, self.to = end
-        self.heads: set[tuple[int, int]] = set()
+        self.heads: dict[tuple[int, int], Tensor | None] = {}
         self.written: Tensor | None = None
         self.part: Tensor | None = None
         self.without: Tensor | None = None
         self.inputs: Tensor | None = None
 
+    def ends_behind(self, layer: int, sublayer: str) -> bool:
+        """True where it leads to the state after a sub-layer."""
+        return (self.to, self.to_layer, sublayer) == ("resid", layer + 1, "ffn")
+
+
+def less(z: Tensor, lent: Tensor | None) -> Tensor:
+    """z of a head (batch, token, d_head) less that of another text (token, d_head), None for
+    nothing; 0 at places that the other text has not."""
+    if lent is None:
+        return z
+    n = min(z.shape[-2], len(lent))
+    return torch.cat((z[..., :n, :] - lent[:n].to(z), torch.zeros_like(z[..., n:, :])), dim=-2)
+
 
 def with_paths(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits of one pass, with what becomes of the paths that are cut, one for each reader."""
-    paths: dict[tuple[str, int, int, str], Path] = {}
+    """The edits of one pass, with what becomes of the paths among them, one for each reader."""
+    paths: dict[tuple[str, int | None, int | None, str], Path] = {}
     for edit in edits:
-        if isinstance(edit, CutPath):
-            end = (edit.attention, edit.to_layer, edit.to_head, edit.to)
-            paths.setdefault(end, Path(end)).heads.add((edit.layer, edit.head))
-    return (*(edit for edit in edits if not isinstance(edit, CutPath)), *paths.values())
+        path, lent = (edit.path, edit.values) if isinstance(edit, LentPath) else (edit, None)
+        if isinstance(path, CutPath) or (isinstance(path, PatchPath) and lent is not None):
+            end = (path.attention, path.to_layer, path.to_head, path.to)
+            paths.setdefault(end, Path(end)).heads[path.layer, path.head] = lent
+    others = (edit for edit in edits if not isinstance(edit, (PathEdit, LentPath)))
+    return (*others, *paths.values())
 
 
 def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
     """Return x as it goes on from a named place, replaced where an edit patches it; the tape
     records it."""
-    for edit in edits:
-        if isinstance(edit, Patch) and edit.name == name:
-            x = edit.apply(x if x.dim() > 2 else x[None])
-        elif isinstance(edit, (SetSite, AddToSite, ScaleSite)) and edit.site == name:
-            x = put_numbers(x, edit)
+    x = edited(x, edits, name)
     tape(name, x)
     return x
 

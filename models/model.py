@@ -297,27 +297,35 @@ class Model:
         top = whole_number("top", top, 1)
         return self._source.nearest(self, vectors_of(vectors), top)
 
-    def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
+    def generate(
+        self,
+        text: str,
+        prefix: tuple[int, ...] = (),
+        edits: Edit | Iterable[Edit] = (),
+    ) -> TextGenerator:
         """A text written a token at a time: a decoder continues `text`, a translator translates it.
-        prefix: ids that were written already.
+        prefix: ids that were written already. edits: those under which all tokens are read, also
+        those that are written.
 
-        Raises ValueError for a model that does not write, and for a text that leaves no room.
+        Raises ValueError for a model that does not write, for edits that it cannot follow, and for
+        a text that leaves no room.
         """
-        return self._source.generate(self, expect_text(text), words_of(self.card, prefix))
+        under = of_model(edits_of(edits), self.card)
+        return self._source.generate(self, expect_text(text), words_of(self.card, prefix), under)
 
     def resume(self, recording: Recording, n_read: int) -> TextGenerator:
-        """A text written on after the first `n_read` tokens of a decoder's recording without edits.
+        """A text written on after the first `n_read` tokens of a decoder's recording, under its
+        edits.
 
-        Raises ValueError for an edited recording, for another number of tokens than it has, where a
-        model that reads their text once more reads other tokens, and where there is no room for one
-        more.
+        Raises ValueError for another number of tokens than it has, where a model that reads their
+        text once more reads other tokens, and where there is no room for one more.
         """
         n_read = self._expect_resumable(recording, n_read)
         stream = recording.streams[-1]
         text = recording.text
         if n_read < len(stream.tokens):
             text = text[: max(0, int(stream.spans[:n_read, 1].max()))]
-        writing = self.generate(text)
+        writing = self.generate(text, (), recording.edits)
         if [*map(int, writing.ids)] != stream.ids[:n_read].tolist():
             raise ValueError("a part of this text is read as other tokens")
         return writing
@@ -326,23 +334,21 @@ class Model:
         expect_recording_of(self, recording)
         if self.card.kind != "decoder":
             raise ValueError(f"{self.name} is no decoder, so it writes on after no recording")
-        if recording.edits:
-            raise ValueError(
-                "this recording was made under edits, and a text is written on without any; record "
-                "it without them"
-            )
         n, n_read = len(recording.streams[-1].tokens), whole_number("n_read", n_read)
         if not 1 <= n_read <= n:
             raise ValueError(f"a text is written on after 1 to {n} tokens, not after {n_read}")
         return n_read
 
-    def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
-        """Beam search for the translation of a text, one step at a time. strategy: so many of the
-        best hypotheses, best first, or the settings by which one is sampled. Raises ValueError for
-        a model that does not translate, and for no hypotheses."""
+    def beams(
+        self, text: str, strategy: int | SeededSampling, edits: Edit | Iterable[Edit] = ()
+    ) -> Iterator[tuple[Beam, ...]]:
+        """Beam search for the translation of a text under edits, one step at a time. strategy: so
+        many of the best hypotheses, best first, or the settings by which one is sampled. Raises
+        ValueError for a model that does not translate, and for no hypotheses."""
         if not isinstance(strategy, SeededSampling):
             strategy = whole_number("the number of beams", strategy, 1)
-        return self._source.beams(self, expect_text(text), strategy)
+        under = of_model(edits_of(edits), self.card)
+        return self._source.beams(self, expect_text(text), strategy, under)
 
     def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:
         """Every LayerNorm of a stream by its place, such as "0.attn": gain and bias (d_model), eps,

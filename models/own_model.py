@@ -41,8 +41,8 @@ from models.edit_ops import (
     without_hidden_words,
 )
 from models.edit_validation import check, check_length
-from models.edits import Edit, PatchHead, PatchSite
-from models.layers import GatedFeedForward, Patch, with_shared_keys
+from models.edits import Edit, PatchHead, PatchPath, PatchSite
+from models.layers import GatedFeedForward, LentPath, Patch, with_shared_keys
 from models.linear import HAS_AVX512
 from models.model import Model
 from models.notices import tell_cut
@@ -121,13 +121,15 @@ class OwnModel(Model):
         n_read = self._expect_resumable(recording, n_read)
         if not all(each.opens for each in recording.attention):
             return super().resume(recording, n_read)
-        stream = recording.streams[-1]
+        stream, edits = recording.streams[-1], recording.edits
         generation.expect_room(self.card, n_read, 0)
-        logits = self.logits(recording, stream.name, n_read - 1)
-        ids = stream.ids[:n_read].tolist()
+        ids, read = stream.ids[:n_read].tolist(), None
         with devices.running_on(self.device):
-            read = generation.recorded(recording, n_read, logits)
-            written = generation.Generation(self.network, ids, read=read)
+            if all(each.stepwise for each in edits):
+                logits = self.logits(recording, stream.name, n_read - 1)
+                read = generation.recorded(recording, n_read, logits)
+            edits = (*edits, *_patches(self, edits)[self.card.kind])
+            written = generation.Generation(self.network, ids, read=read, edits=edits)
         return written if self.device == "cpu" else devices.Placed(written, self.device)
 
     @property
@@ -332,7 +334,7 @@ def _record_two(
     model: OwnModel,
     reading: ReadText,
     edits: tuple[Edit, ...],
-    patches: dict[str, tuple[Patch, ...]],
+    patches: dict[str, tuple[Edit, ...]],
     target: str | tuple[int, ...] | None,
 ) -> Recording:
     source = reading.tokens
@@ -450,7 +452,7 @@ def activations(
     Patches among the edits are left out. `wanted`: the names to keep, None for all. `written`:
     whether a translator writes its text too; reading takes a fraction of the time.
     """
-    edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+    edits = tuple(edit for edit in edits if not edit.borrows)
     tokens = read_whole(model, text)
     tokens = shuffle_tokens(tokens, edits)
     edits = fitting_edits(tokens, edits)
@@ -474,22 +476,22 @@ def activations(
     return {"encoder": source_store.tensors, "decoder": target_store.tensors}
 
 
-def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
+def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Edit, ...]]:
     """The patches of edits, by stream; a text that several of them name is read once."""
     with_target = any(
         head_output_site(model, edit.attention, edit.layer)[0] == "decoder"
-        if isinstance(edit, PatchHead)
+        if isinstance(edit, (PatchHead, PatchPath))
         else isinstance(edit, PatchSite) and edit.stream == "decoder"
         for edit in edits
     )
     donor = cache(lambda text: activations(model, text, edits, with_target=with_target))
-    patches: dict[str, list[Patch]] = {"encoder": [], "decoder": []}
+    patches: dict[str, list[Edit]] = {"encoder": [], "decoder": []}
     for edit in edits:
-        if isinstance(edit, PatchHead):
+        if isinstance(edit, (PatchHead, PatchPath)):
             stream, name = head_output_site(model, edit.attention, edit.layer)
-            patches[stream].append(
-                Patch(name, donor(edit.text)[stream][name][edit.head], head=edit.head)
-            )
+            z = donor(edit.text)[stream][name][edit.head]
+            path = LentPath(edit, z) if isinstance(edit, PatchPath) else None
+            patches[stream].append(path or Patch(name, z, head=edit.head))
         elif isinstance(edit, PatchSite):
             vectors = donor(edit.text)
             stream = edit.stream or next(iter(vectors))
@@ -610,10 +612,26 @@ def copier_of(model: OwnModel, text: str, source: Tokens) -> Copier | None:
 
 
 @torch.inference_mode()
-def memory_of(model: OwnModel, tokens: Tokens) -> Tensor:
-    """The encoder's output for a source, (1, key, d_model)."""
+def writing_under(
+    model: OwnModel, tokens: Tokens, edits: tuple[Edit, ...]
+) -> tuple[Tokens, dict[str, tuple[Edit, ...]]]:
+    """A text as it is read under edits, and by "encoder" and "decoder" the edits of that stream
+    while a text is written. Raises ValueError for an edit that the model cannot follow."""
+    check(edits, model.card, model.network.config, tuple(model.attentions), False)
+    streams = ["encoder", "decoder"] if model.card.kind == "encoder-decoder" else ["decoder"]
+    lengths: dict[str, int | None] = {each: None for each in streams} | {
+        streams[0]: len(tokens.ids)
+    }
+    edits = of_text(edits, lengths)
+    expect_tokens(edits, lengths | {"decoder": None})
+    patches = _patches(model, edits)
+    return shuffle_tokens(tokens, edits), {of: (*edits, *each) for of, each in patches.items()}
+
+
+def memory_of(model: OwnModel, tokens: Tokens, edits: tuple[Edit, ...] = ()) -> Tensor:
+    """The encoder's output for a source under edits, (1, key, d_model)."""
     assert isinstance(model.network, EncoderDecoder), f"{model.card.name} has no encoder beside it"
-    return model.network.encode(torch.tensor([tokens.ids]))
+    return model.network.encode(torch.tensor([tokens.ids]), edits=edits)
 
 
 def target_tokens(tokenizer: Tokenizer, ids: list[int]) -> Tokens:

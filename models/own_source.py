@@ -8,7 +8,7 @@ import numpy as np
 
 from models import generation, own_model
 from models.capabilities import Capabilities, without_readout
-from models.edits import KINDS
+from models.edits import KINDS, Edit
 from models.own_model import OwnModel, record
 from models.readouts import logit_lens
 from models.readouts.gradients import gradients, integrated
@@ -71,20 +71,29 @@ def nearest(model: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray,
     return logit_lens.nearest(model.word_vectors, model.word_lengths, vectors, top)
 
 
-def generate(model: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:
+def generate(
+    model: OwnModel, text: str, prefix: tuple[int, ...] = (), edits: tuple[Edit, ...] = ()
+) -> generation.Generation:
     """A text in the making, as `Model.generate`."""
     if model.card.kind == "encoder":
         raise ValueError(f"{model.card.name} fills masked words and does not write")
     if model.card.kind == "encoder-decoder":
         generation.expect_room(model.card, len(prefix), 0)
-        memory = own_model.memory_of(model, own_model.read_whole(model, text))
-        return generation.Generation(model.network, [model.tokenizer.ends[0], *prefix], memory)
+        source = own_model.read_whole(model, text)
+        source, of_stream = own_model.writing_under(model, source, edits)
+        memory = own_model.memory_of(model, source, of_stream["encoder"])
+        ids = [model.tokenizer.ends[0], *prefix]
+        return generation.Generation(model.network, ids, memory, edits=of_stream["decoder"])
     tokens, dropped = own_model.frame(model, own_model.clean(text))
     generation.expect_room(model.card, len(tokens.ids) + len(prefix), dropped)
-    return generation.Generation(model.network, [*tokens.ids, *prefix])
+    tokens, of_stream = own_model.writing_under(model, tokens, edits)
+    ids = [*tokens.ids, *prefix]
+    return generation.Generation(model.network, ids, edits=of_stream["decoder"])
 
 
-def beams(model: OwnModel, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+def beams(
+    model: OwnModel, text: str, strategy: int | SeededSampling, edits: tuple[Edit, ...] = ()
+) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `Model.beams`."""
     if model.card.kind != "encoder-decoder":
         raise ValueError(f"{model.card.name} writes no translation")
@@ -92,6 +101,16 @@ def beams(model: OwnModel, text: str, strategy: int | SeededSampling) -> Iterato
     bos, _ = model.tokenizer.ends
     eos_ids = model.tokenizer.eos_ids
     max_length = generation.max_answer_length(len(tokens.ids), model.card.n_positions)
-    memory = own_model.memory_of(model, tokens)
+    tokens, of_stream = own_model.writing_under(model, tokens, edits)
+    memory = own_model.memory_of(model, tokens, of_stream["encoder"])
     copier = own_model.copier_of(model, own_model.clean(text), tokens)
-    return generation.beams(model.network, [bos], eos_ids, strategy, max_length, memory, copier)
+    return generation.beams(
+        model.network,
+        [bos],
+        eos_ids,
+        strategy,
+        max_length,
+        memory,
+        copier,
+        of_stream["decoder"],
+    )

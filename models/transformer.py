@@ -33,11 +33,9 @@ from models.attention import (
 from models.cancellation import layer_checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS, Config
-from models.edit_ops import set_neurons
 from models.edits import (
     Edit,
     MoveNorm,
-    SetNeuron,
     ShufflePositions,
     SideBySide,
     SiteEdit,
@@ -45,6 +43,8 @@ from models.edits import (
     WithoutNorm,
     WithoutResidual,
     applies,
+    edited,
+    edits_at,
     last_edit,
     of_stream,
 )
@@ -127,6 +127,9 @@ class AddAndNorm(nn.Module):
     def forward(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
+        for path in edits:
+            if isinstance(path, Path) and path.ends_behind(self.layer, self.sublayer):
+                output = output if path.without is None else output + (path.without - x)
         after = self._added(x, output, tape, edits)
         for path in edits:
             if isinstance(path, Path):
@@ -234,7 +237,7 @@ class Layer(nn.Module):
         for path in edits:
             if (
                 isinstance(path, Path)
-                and path.to_layer == self.layer
+                and (path.to_layer == self.layer and path.to != "resid")
                 and (path.without is not None)
             ):
                 path.inputs = self.attention_out.read(path.without, no_tape, edits)
@@ -251,8 +254,8 @@ class Layer(nn.Module):
             ffn_inputs = self.feed_forward_out.read(x, tape, edits)
         if applies(edits, WithoutFeedForward, self.layer):
             output = torch.zeros_like(x)
-        elif any(isinstance(edit, SetNeuron) for edit in edits):
-            hidden = set_neurons(self.feed_forward.hidden(ffn_inputs), edits, self.layer)
+        elif edits_at(edits, units := f"{self.layer}.ffn.hidden"):
+            hidden = edited(self.feed_forward.hidden(ffn_inputs), edits, units)
             output = self.feed_forward.w_2(hidden)
         else:
             output = self.feed_forward(ffn_inputs)

@@ -118,7 +118,8 @@ async def test_an_older_move_that_is_written_last_changes_nothing() -> None:
     first, second = classes.show(*rule, "/a", b"a"), classes.show(*rule, "/b", b"b")
     await overtaken(store, first, second)
     kept = await store.read(made.code)
-    assert kept["of"] == "/b" and await store.load_picture(made.code, kept["picture"]) == b"b"
+    picture = await store.load_picture(made.code, kept["picture"], "picture")
+    assert kept["of"] == "/b" and picture == b"b"
     last = QUESTION | {"text": "The last?"}
     await overtaken(store, classes.ask(*rule, QUESTION), classes.ask(*rule, last))
     await overtaken(store, classes.reveal(*rule), classes.ask(*rule, last))
@@ -132,11 +133,11 @@ async def test_redis_keeps_the_newer_picture_and_question(redis_address: str) ->
     classes = ClassService(store := redis_store(redis_address))
     code = (await classes.start("t")).code
     late, early = 8 * 10**15, 8 * 10**15 - 1  # microseconds, the year 2223
-    assert await store.show(code, late, {"picture": "new", "of": "/b"}, b"b")
-    assert not await store.show(code, early, {"picture": "old", "of": "/a"}, b"a")
+    assert await store.show(code, late, {"picture": "new", "of": "/b"}, b"b", "picture")
+    assert not await store.show(code, early, {"picture": "old", "of": "/a"}, b"a", "picture")
     assert (await store.read(code))["of"] == "/b"
-    assert await store.load_picture(code, "new") == b"b"
-    assert await store.load_picture(code, "old") is None
+    assert await store.load_picture(code, "new", "picture") == b"b"
+    assert await store.load_picture(code, "old", "picture") is None
     assert await store.write(code, "question", late, {"open": "2"})
     assert not await store.write(code, "question", early, {"open": "1"})
     assert (await store.read(code))["open"] == "2"

@@ -350,3 +350,42 @@ async def test_words_that_are_typed_are_counted_and_the_models_come_with_the_ans
     assert seen["question"]["model"] == GUESS["model"]
     for line in (late, *lines):
         await line.close()
+
+
+@in_a_loop
+async def test_a_speaker_hears_the_slide_and_presses_keys_by_the_teachers_word(
+    processes: tuple[ClassService, ClassService],
+) -> None:
+    one, other = processes
+    made = await one.start("t")
+    student, _ = await one.join(made.code, "s")
+    wall, _ = await listening(one, made.code, made.watch)
+    phone, _ = await listening(other, made.code, made.watch)
+    pupil, first = await listening(other, made.code, student)
+    await one.speak(made.code, made.key, b"note and answer")
+    name = (await phone.until(lambda said: said["slide"]))["slide"]
+    assert await other.slide(made.code, made.watch, name) == b"note and answer"
+    for key in ">>bq":
+        await other.press(made.code, made.watch, key)
+    said = await wall.until(lambda said: said["pressed"] == 4)
+    assert said["presses"] == ">>bq", "each once and in their order"
+    for key in "b" * 40:
+        await other.press(made.code, made.watch, key)
+    assert len((await wall.until(lambda said: said["pressed"] == 44))["presses"]) < 40
+    await one.move(made.code, made.key, "/learn")
+    heard = await pupil.until(lambda said: said["at"] == "/learn")
+    assert not {"slide", "pressed", "presses"} & (first.keys() | heard.keys()), (
+        "of the teacher alone"
+    )
+    for word in (student, "", f"{made.watch[:-1]}x"):
+        with pytest.raises(Unknown):
+            await other.slide(made.code, word, name)
+        with pytest.raises(Unknown):
+            await other.press(made.code, word, ">")
+    for key in ("", "s", ">>"):
+        with pytest.raises(ValueError, match="."):
+            await other.press(made.code, made.watch, key)
+    await one.speak(made.code, made.key, b"the next step")
+    assert await other.slide(made.code, made.watch, name) is None, "the wall has gone on"
+    with pytest.raises(Unknown):
+        await one.speak(made.code, made.watch, b"a word is no key")

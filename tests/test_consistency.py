@@ -4,20 +4,22 @@ number was altered by hand."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from app_harness import panels_on
 from conftest import read_once
 from test_pages import clean, opened
-from tolerances import TOTAL
+from tolerances import STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency
 from explorer.analysis.residual import site_name
 from models import registry
 from models.edits import (
     KINDS,
+    Ablation,
     AddToHead,
     AddToSite,
     CutEdge,
@@ -30,6 +32,7 @@ from models.edits import (
     OtherNorm,
     OtherPositions,
     PatchHead,
+    PatchPath,
     PatchSite,
     ScaledBy,
     ScaleHead,
@@ -52,6 +55,9 @@ from models.edits import (
     WithoutResidual,
     WithoutScale,
     ZeroHead,
+    from_line,
+    place_of,
+    to_line,
 )
 from models.own_model import OwnModel
 from models.recording import Recording
@@ -207,7 +213,7 @@ ANY = [
     HideWord(2),
     SetNeuron(2.5, 1, 4),
 ]
-OF_SOME_MODELS = {CutPath, HideToken}  # which not both of the models below follow
+OF_SOME_MODELS = {CutPath, PatchPath, HideToken}  # which not both of the models below follow
 
 
 def test_no_kind_of_edit_is_forgotten_here() -> None:
@@ -223,6 +229,50 @@ def test_the_laws_hold_under_every_edit(small_model: OwnModel, small_decoder: Ow
             masked = model is small_decoder and edit != mask
             masked |= isinstance(edit, (WithMask, Window, HideWord))
             assert found["forbidden"].checked == masked, edit
+
+
+@dataclass(frozen=True)
+class SharpHead(Ablation):
+    """The head's weights are squared, and each row sums to 1 again."""
+
+    @property
+    def place(self) -> str:
+        return place_of(self.attention, self.layer, "pattern")
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        x *= x
+        x /= x.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class NegatedHead(Ablation):
+    """The head's output z is subtracted."""
+
+    def on(self, x: Any, allowed: Any = None) -> None:
+        x *= -1
+
+
+def test_a_new_edit_of_a_head_is_one_class(
+    small_decoder: OwnModel, tiny_loaded: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every model follows it, the laws know it, the lens takes it apart, an address names it."""
+    monkeypatch.setitem(KINDS, "SharpHead", SharpHead)
+    monkeypatch.setitem(KINDS, "NegatedHead", NegatedHead)
+    asked = (SharpHead(0, 2), NegatedHead(0, 1))
+    assert from_line(to_line(asked)) == asked
+    for model in (small_decoder, tiny_loaded("gpt2"), tiny_loaded("llama")):
+        plain, under = model.record(TEXT), model.record(TEXT, asked)
+        before, after = (each.attention[0].pattern[0, 2] for each in (plain, under))
+        np.testing.assert_allclose(after, before**2 / (before**2).sum(-1)[:, None], atol=STORED)
+        assert np.abs(after - before).max() > 1e-3
+        outputs = model.outputs() if model is small_decoder else None
+        assert all(check.holds for check in consistency.checks(under, outputs, None))
+    recording = small_decoder.record(TEXT, asked)
+    assert all(check.holds for check in checked(small_decoder, recording).values())
+    stream = recording.streams[-1]
+    parts = small_decoder.attribute(recording, stream.name, -1, 7).parts
+    score = small_decoder.logits(recording, stream.name, -1)[7]
+    np.testing.assert_allclose(sum(part.value for part in parts), score, atol=SUMMED)
 
 
 @pytest.mark.parametrize(

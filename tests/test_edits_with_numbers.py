@@ -304,7 +304,34 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
         one, other = np.array(getattr(after, name)), np.array(getattr(of, name))
         assert np.array_equal(one[:2], other[:2]) and np.array_equal(one[2, :3], other[2, :3])
         assert np.array_equal(one[2, 3], other[2, 3]) == (name != to)
+    # The same path with what the head writes in another text, at the places that it has.
+    other = recorded(small_decoder, *moved, text=OTHER)
+    lent = other.attention[0].pattern[0, 1] @ other.attention[0].v[0, 1] @ w_o[0, 1]
+    n = min(len(gone), len(lent))
+    swapped = stream.at("0.attn.wrote") + np.vstack((lent[:n] - gone[:n], 0 * gone[n:]))
+    state = stream.at("embed+pos").astype(np.float64)
+    for name in ("0.attn", "0.ffn", "1.attn", "1.ffn"):
+        state = state + (swapped if name == "0.attn" else stream.at(f"{name}.wrote"))
+        state = norm(name, state) if place == "post" else state
+    read = norm("2.attn", state) if place == "pre" else state
+    patched = recorded(small_decoder, edits.PatchPath(OTHER, 0, 1, -1, 3, to), *moved).attention[0]
+    expected = read @ weight[:, at] + bias[at]
+    np.testing.assert_allclose(getattr(patched, to)[2, 3], expected, atol=PASSED)
+    into = recorded(
+        small_decoder,
+        edits.PatchPath(recorded(small_decoder, text=OTHER), 0, 1, 2, to="resid"),
+        *moved,
+    )
+    read = into.attention[0]
+    for head in range(small_decoder.card.n_head):  # all heads of the layer read it
+        columns = slice(head * d_head, (head + 1) * d_head)
+        expected_head = (norm("2.attn", state) if place == "pre" else state) @ weight[:, columns]
+        expected_head = expected_head + bias[columns]
+        np.testing.assert_allclose(getattr(read, to)[2, head], expected_head, atol=PASSED)
     for wrong, why in (
+        (edits.PatchPath(OTHER, 1, 0, 1, to="resid"), "a layer from 2 to 3"),
+        (edits.PatchPath(OTHER, 1, 0, 2, 0, to="resid"), "names no head"),
+        (edits.PatchPath(OTHER, 0, 0, 1), "names head None"),
         (edits.CutPath(1, 0, 1, 0), "a layer from 2 to 2"),
         (edits.CutPath(0, 0, 1, 9), "names head 9"),
         (edits.CutPath(0, 0, 1, 0, "z"), "does not know 'z'"),

@@ -3,14 +3,15 @@ it says it is; beams are the best."""
 
 from __future__ import annotations
 
-from itertools import cycle, product
+from dataclasses import replace
+from itertools import cycle, islice, product
 
 import numpy as np
 import pytest
 import torch
 from tolerances import DOUBLE, PASSED, SUMMED
 
-from models import generation, own_model
+from models import edits, generation, own_model
 from models.attention import KVCache
 from models.generation import Generation
 from models.own_model import OwnModel
@@ -119,6 +120,91 @@ def test_a_recording_is_written_on_as_its_text_is(small_decoder: OwnModel) -> No
         np.testing.assert_allclose(resumed.rows["attn"], anew.rows["attn"], atol=PASSED)
         at_once = anew.logits_after([[5, 6], [7, 5]])
         np.testing.assert_allclose(resumed.logits_after([[5, 6], [7, 5]]), at_once, atol=PASSED)
+
+
+STEER, DONOR = np.linspace(-3, 3, 24), "the dog ran to the cat on the mat"
+OF_ALL = [
+    edits.ZeroHead(0, 1, "decoder self"),
+    edits.AddToSite(STEER, "1.ffn.sum", stream="decoder"),
+    edits.UniformHead(1, 2, "decoder self"),
+    edits.SetNeuron(2.5, 1, 4, stream="decoder"),
+    edits.MeanHead(0, 1, "decoder self"),
+    edits.SetSite(STEER, "0.attn.wrote", token=1, stream="decoder"),
+    edits.CutEdge(1, 2, 2, 1, "decoder self"),
+    edits.PatchPath(DONOR, 0, 1, to="resid", attention="decoder self"),
+    edits.ZeroHead(1, 1, "cross"),
+    edits.AddToSite(STEER, "1.ffn.sum", stream="encoder"),
+    edits.HideWord(1),
+]
+OF_DECODERS = [
+    edits.PatchHead(DONOR, 0, 1),
+    edits.PatchPath(DONOR, 0, 1, 2, 1),
+    edits.Window(2),
+    edits.WithoutMask(),
+    edits.ShufflePositions(1),
+    edits.ShiftPositions(3),
+    edits.OtherPositions("distance"),
+]
+
+
+def asked(model: OwnModel) -> list[edits.Edit]:
+    """Edits that a model can follow, by the names of its attentions and streams."""
+    if model.card.kind == "encoder-decoder":
+        return OF_ALL
+    own = [each for each in OF_ALL if getattr(each, "attention", "") != "cross"]
+    own = [each for each in own if getattr(each, "stream", "") != "encoder"]
+    named = [
+        replace(each, attention="self") if hasattr(each, "attention") else each for each in own
+    ]
+    return [*named, *OF_DECODERS]
+
+
+def test_what_is_written_under_an_edit_is_what_the_edited_passes_say(model: OwnModel) -> None:
+    for edit in asked(model):
+        writing, plain = model.generate(TEXT, (5, 6), edit), model.generate(TEXT, (5, 6))
+        moved = 0.0
+        for token in (7, 30, 12):
+            ids = tuple(map(int, writing.ids))
+            if model.card.kind == "decoder":
+                recording = model.record(ids, edit)
+            else:
+                recording = model.record(TEXT, edit, target=ids[1:] or "")
+            expected = model.logits(recording, recording.streams[-1].name, len(ids) - 1)
+            np.testing.assert_allclose(writing.logits, expected, atol=PASSED, err_msg=str(edit))
+            moved = max(moved, np.abs(writing.logits - plain.logits).max())
+            after = writing.logits_after([[token], [5]])[0]
+            writing.add(token)
+            plain.add(token)
+            np.testing.assert_allclose(writing.logits, after, atol=PASSED)
+        assert moved > 1e-3, edit
+        before = writing.logits
+        writing.add(9)
+        writing.back()
+        np.testing.assert_allclose(writing.logits, before, atol=PASSED)
+
+
+def test_an_edited_recording_is_written_on_as_edited(small_decoder: OwnModel) -> None:
+    for edit in asked(small_decoder):
+        recording = small_decoder.record(TEXT, edit)
+        n = len(recording.streams[0].tokens)
+        one, other = small_decoder.resume(recording, n), small_decoder.generate(TEXT, (), edit)
+        for token in (7, 30):
+            np.testing.assert_allclose(one.logits, other.logits, atol=PASSED, err_msg=str(edit))
+            one.add(token)
+            other.add(token)
+
+
+def test_a_search_under_an_edit_has_the_probabilities_of_edited_passes(
+    small_translator: OwnModel,
+) -> None:
+    for edit in OF_ALL:
+        *_, last = islice(small_translator.beams(TEXT, 3, edit), 4)
+        for beam in last:
+            writing, logprobs = small_translator.generate(TEXT, (), edit), []
+            for token in beam.ids:
+                logprobs.append(np.log(softmax(writing.logits.astype(np.float64))[token]))
+                writing.add(token)
+            np.testing.assert_allclose(beam.logprobs, logprobs, atol=PASSED, err_msg=str(edit))
 
 
 def test_temperature_top_k_and_top_p_do_what_they_say() -> None:

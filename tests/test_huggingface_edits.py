@@ -104,7 +104,7 @@ OWN_CLASSES = "needs the model to run in Headlight's own classes"
     [
         ("bert", edits.WithoutPositions(), OWN_CLASSES),
         ("gpt2", edits.SharedKeys(2), OWN_CLASSES),
-        ("bert", edits.PatchHead("the dog", 0, 0), OWN_CLASSES),
+        ("mpnet", edits.PatchHead("the dog", 0, 0), OWN_CLASSES),
         ("mpnet", edits.ZeroHead(0, 0), OWN_CLASSES),
         ("gpt2", edits.CutPath(1, 1, 1, 2), "a layer from 2 to 1"),
         ("gpt2", edits.CutPath(0, 1, 1, 2, "z"), "CutPath does not know 'z'"),
@@ -167,8 +167,16 @@ def cut_alike(theirs: Model, ours: Model, to: str) -> None:
         edits.CutPath(1, 2, 2, 3, to),
         edits.CutPath(0, 2, 1, 0, to),
     )
+    lent = edits.PatchPath(SECOND, 0, 1, 2, 3, to)
+    state = edits.PatchPath(SECOND, 1, 2, to="resid"), edits.PatchPath(SECOND, 0, 3, 1, to="resid")
     plain = theirs.record(TEXT)
-    for asked in (cuts[:1], cuts, (*cuts[:1], edits.ScaleHead(3.0, layer=0, head=1))):
+    for asked in (
+        cuts[:1],
+        cuts,
+        (*cuts[:1], edits.ScaleHead(3.0, layer=0, head=1)),
+        (lent,),
+        (*cuts[1:], lent, *state),
+    ):
         made, expected = (model.record(TEXT, asked) for model in (theirs, ours))
         moved = np.abs(made.streams[0].resid[-1] - plain.streams[0].resid[-1]).max()
         assert moved > 10 * PARITY
@@ -176,6 +184,8 @@ def cut_alike(theirs: Model, ours: Model, to: str) -> None:
             one, other = (getattr(of.attention[0], each) for of in (made, expected))
             np.testing.assert_allclose(one, other, atol=PARITY)
         np.testing.assert_allclose(made.streams[0].resid, expected.streams[0].resid, atol=PARITY)
+        if any(edit.borrows for edit in asked):
+            continue
         # From the word's logit back to every state, also through what the reader has in its place.
         each = (theirs, made), (ours, expected)
         one, other = (model.gradients(of, "decoder", -1) for model, of in each)
@@ -185,6 +195,76 @@ def cut_alike(theirs: Model, ours: Model, to: str) -> None:
     assert theirs.record(TEXT) == plain, "nothing is left behind"
     with pytest.raises(ValueError, match="beside a path that is cut, this edit needs"):
         theirs.record(TEXT, (cuts[0], edits.ScaleSite(2.0, "0.ffn.wrote")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "projection", "end"),
+    [
+        ("gpt2", "transformer.h.0.attn.c_proj", "transformer.ln_f"),
+        ("llama", "model.layers.0.self_attn.o_proj", "model.norm"),
+        ("qwen3", "model.layers.0.self_attn.o_proj", "model.norm"),
+        ("opt", "model.decoder.layers.0.self_attn.out_proj", "model.decoder.final_layer_norm"),
+    ],
+)
+def test_a_path_to_the_logits_is_patched_as_hooks_in_transformers_do(
+    kind: str, projection: str, end: str, tiny_folder: Callable, tiny_loaded: Callable
+) -> None:
+    """What the head writes is heard in both texts, and the difference is put into what the last
+    norm reads: nothing in between has seen it."""
+    loaded, head = tiny_loaded(kind), 2
+    asked = edits.PatchPath(SECOND, 0, head, to="resid")
+    made, plain, other = (loaded.record(*of) for of in ((TEXT, asked), (TEXT,), (SECOND,)))
+    heard = {}
+    for recording in (plain, other):
+        network, _ = oracle(tiny_folder(kind), recording)
+        module = network.get_submodule(projection)
+        width = loaded.card.d_head
+        columns = slice(head * width, (head + 1) * width)
+
+        def written(module: torch.nn.Module, args: tuple) -> None:
+            only = torch.zeros_like(args[0])
+            only[..., columns] = args[0][..., columns]
+            weight = module.weight if isinstance(module, torch.nn.Linear) else module.weight.T
+            heard["head"] = (only @ weight.T).reshape(1, -1, weight.shape[0])
+
+        with torch.no_grad():
+            hook = module.register_forward_pre_hook(written)
+            network(input_ids=torch.tensor(recording.streams[0].ids)[None])
+            hook.remove()
+        heard[recording.text] = heard["head"]
+    network, _ = oracle(tiny_folder(kind), plain)
+    n = min(heard[TEXT].shape[1], heard[SECOND].shape[1])
+    added = torch.zeros_like(heard[TEXT])
+    added[:, :n] = heard[SECOND][:, :n] - heard[TEXT][:, :n]
+    network.get_submodule(end).register_forward_pre_hook(
+        lambda module, args: (args[0] + added.reshape(args[0].shape),)
+    )
+    with torch.no_grad():
+        logits = network(input_ids=torch.tensor(plain.streams[0].ids)[None]).logits[0, n - 1]
+    got = loaded.logits(made, made.streams[-1].name, n - 1)
+    np.testing.assert_allclose(got, logits.numpy(), atol=PARITY)
+    assert np.abs(got - loaded.logits(plain, plain.streams[-1].name, n - 1)).max() > 10 * PARITY
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "neox", "bart"])
+def test_vectors_of_another_text_are_put_in(kind: str, tiny_loaded: Callable) -> None:
+    model = tiny_loaded("gpt_neox" if kind == "neox" else kind)
+    target = SECOND if model.start is not None else None
+    name = model.plan.streams[0].name
+    attention = next(iter(model.plan.n_layer))
+    donor = model.record(SECOND)
+    site = next(each for each in donor.streams[0].sites if each.endswith("0.ffn.sum"))
+    one = model.record(TEXT, edits.PatchSite(SECOND, site, token=2), target).stream(name)
+    np.testing.assert_allclose(one.at(site)[2], donor.stream(name).at(site)[2], atol=STORED)
+    before = model.record(TEXT, (), target).stream(name)
+    np.testing.assert_array_equal(one.at(site)[3], before.at(site)[3])
+    head = model.record(TEXT, edits.PatchHead(SECOND, 0, 1, attention), target)
+    z = next(each for each in donor.attention if each.name == attention)
+    values = z.pattern[0, 1] @ z.v[0, 1]
+    same = model.record(TEXT, edits.SetHead(values, 0, 1, attention), target)
+    np.testing.assert_array_equal(head.streams[-1].resid, same.streams[-1].resid)
+    with pytest.raises(ValueError, match="no site"):
+        model.record(TEXT, edits.PatchSite(SECOND, "9.attn.sum"), target)
 
 
 def test_numbers_that_overflow_are_refused_by_the_place_where_they_did(

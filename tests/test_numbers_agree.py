@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -445,19 +444,6 @@ def weight_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
             yield ("weight", *row, int(bar.key)), bar.values[0], "soft_lookup.messages"
 
 
-def pair_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """The weight of the pair that a lesson follows, and the model's answer at its end."""
-    run = Run(of.recording.model.name, of.recording.text)
-    made = lessons.on(run, "three-minutes").items
-    key = ("weight", *place.values(), lessons.hero(of.recording).key)
-    for item in made:
-        if item.heading.startswith(("This head attends", "Where that weight")):
-            yield key, item.number, "lesson"
-    answer = re.fullmatch("The model’s answer: “(.+)”", made[-1].heading)
-    if answer and of.recording.model.kind == "decoder":
-        yield ("probability of", answer[1]), made[-1].number, "lesson"
-
-
 def scale_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
     """The largest weights of rows, with the scale."""
     attention, name = of.recording.attention[0], "largest weight with the scale"
@@ -507,17 +493,6 @@ def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
             yield ("probability", last, each.label), each.probability, "architecture.flow"
 
 
-def answer_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """The probability of the word that is predicted, in large type and in the sentence."""
-    if (panel := made(of, "predictions.word")) is None:
-        return
-    for text, about in panel.figures[2].facts:
-        if found := re.fullmatch(r"probability of “(.+)”", about):
-            yield ("probability of", found[1]), text, "predictions.word, large"
-    for answer, p in re.findall(r"predicts “([^”]+)”(?: there)? \(([^)]+)\)", panel.finding):
-        yield ("probability of", answer), p, "predictions.word, sentence"
-
-
 def distance_of_two_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
     """How far each head of a run without a head is from the same head as trained."""
     edits, name = without_head(place), str(place["attention"])
@@ -537,77 +512,36 @@ def distance_of_two_entries(of: MeasureContext, place: dict[str, object]) -> Ite
             yield ("distance of runs", f"L{layer} H{head}"), distance, "interventions.effect"
 
 
-LESS = re.compile(r"“([^”]+)” attends less")
-WEIGHTS = re.compile(r"to “([^”]+)” \(([\d.]+) → ([\d.]+)\)")
-DISTANCE = re.compile(r"distance of the two heads is (\d\.\d+)")
+# Those that take a pass for each head, step or sentence.
+MANY_PASSES = ("corpus", "training", "generation", "interventions.patches", "positions.answer")
 
 
-def difference_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """The head that differs most in a run without a head: its distance, and weights of one row."""
-    edits, name = without_head(place), str(place["attention"])
-    attentions = {"attention": name, "other_attention": name}
-    both = made(of, "compare.heads", edits, **attentions)
-    one = made(of, "compare.difference", edits, **attentions)
-    if both is None or one is None or "differs most" not in both.finding:
-        return
-    head = of_head(both)
-    for text in DISTANCE.findall(one.finding):
-        yield ("distance of runs", head), text, "compare.difference, sentence"
-    cells: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    for row, key, *both_weights in zip(*(one.table[each] for each in ("row", "column", "A", "B"))):
-        # A word that stands several times is told with its place.
-        for words in product((row, row.partition(" ")[2]), (key, key.partition(" ")[2])):
-            cells.setdefault(words, []).append(tuple(both_weights))
-    for name, panel in (("heads", both), ("difference", one)):
-        (row,) = LESS.findall(panel.finding)[:1] or ("",)
-        for key, *texts in WEIGHTS.findall(panel.finding):
-            drawn = cells.get((row, key), [])
-            for side, text, at in zip("AB", texts, (0, 1)):
-                yield (f"weight of {side}", head, row, key), text, f"compare.{name}, sentence"
-                if len(drawn) == 1:
-                    yield (f"weight of {side}", head, row, key), drawn[0][at], "compare.difference"
-
-
-def predicted_by_two_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """Probabilities of words in a run without a head and as trained."""
-    edits = without_head(place)
-    if panel := made(of, "compare.prediction", edits):
-        for word, *both in zip(*(panel.table[name] for name in ("word", "A", "B"))):
-            for side, p in zip("AB", both):
-                if np.isfinite(p):
-                    yield ("probability in", side, word), p, "compare.prediction"
-    for name in ("compare.heads", "compare.prediction"):
-        finding = panel.finding if (panel := made(of, name, edits)) else ""
-        for side, word, p in re.findall(r"([AB]) predicts “([^”]+)” \(([^)]+)\)", finding):
-            yield ("probability in", side, word), p, f"{name}, sentence"
-
-
-def changed_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """The probability of what the model predicts as trained, before an experiment or an edit."""
-    before = re.compile(r"probability of “([^”]+)” (?:falls|rises) from ([^ ]+) to")
-    every = made(of, "interventions.experiments")
-    effect = made(of, "interventions.effect", without_head(place))
-    for name, panel in (("experiments", every), ("effect", effect)):
-        for word, p in before.findall(panel.finding if panel else ""):
-            yield ("probability before", word), p, f"interventions.{name}, sentence"
-    if every:
-        word, p = every.table["top prediction"][0], every.table["probability"][0]
-        yield ("probability before", word), p, "interventions.experiments"
+def number_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """The numbers that panels hand out, of the recording that each draws: as trained, and beside
+    it without a head."""
+    for name in panels():
+        is_of_source = name == "architecture.flow" and len(of.recording.streams) > 1
+        if name.startswith(MANY_PASSES) or is_of_source:
+            continue
+        choices = {key: place[key] for key in place.keys() & parameters(name)}
+        for edits in ((), without_head(place)) if "interventions" in name else ((),):
+            if (panel := made(of, name, edits, **choices)) is None:
+                continue
+            drawn = "" if edits else panel.at.get("run", panel.run)
+            for key, told in panel.numbers.items():
+                text = told.text.rstrip("°")
+                assert not NUMBER.fullmatch(text) or matches_text(text, told), (name, key)
+                yield (drawn, key), float(told), name
 
 
 SOURCES = (
     head_entries,
     weight_entries,
-    pair_entries,
     scale_entries,
     stream_entries,
-)
-SOURCES += (word_entries, answer_entries)
-SOURCES += (
+    word_entries,
     distance_of_two_entries,
-    difference_entries,
-    predicted_by_two_entries,
-    changed_entries,
+    number_entries,
 )
 
 

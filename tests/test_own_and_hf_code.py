@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import tiny
 import torch
-from in_own_code import TEXT, recorded
+from in_own_code import SECOND, TEXT, oracle, recorded
 from tolerances import PASSED, SUMMED, TOTAL
 
-from models import generation, registry
+from models import edits, generation, registry
 from models.pretrained import hf_model, hf_source
 from models.pretrained.hf_model import HFModel, load
-from models.results import Sampling, SeededSampling
+from models.results import Sampling, SeededSampling, softmax
 
 if TYPE_CHECKING:
     from transformers.utils import ModelOutput
@@ -78,6 +78,68 @@ def test_it_writes_with_its_own_cache_what_full_passes_say(
     out = whole(model, draft.ids)
     np.testing.assert_allclose(draft.logits, out.logits[0, -1].numpy(), atol=PASSED)
     np.testing.assert_allclose(draft.rows["attn"], last_rows(out.attentions), atol=SUMMED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer"),
+    [("gpt2", "transformer.h.0"), ("llama", "model.layers.0"), ("qwen3", "model.layers.0")],
+)
+def test_it_writes_steered_as_a_hook_in_transformers_makes_it_write(
+    kind: str, layer: str, tiny_loaded: Callable[[str], HFModel], tiny_folder: Callable
+) -> None:
+    model = tiny_loaded(kind)
+    vector = np.linspace(-4, 4, model.card.d_model)
+    draft = model.generate(TEXT, (), edits.AddToSite(vector, "0.ffn.sum"))
+    assert draft.keeps, "every step reads the newest token alone"
+    network, _ = oracle(tiny_folder(kind), model.record(TEXT))
+    added = torch.tensor(vector, dtype=torch.float32)
+
+    def steer(module: torch.nn.Module, args: tuple, output: Any) -> Any:
+        return (output[0] + added, *output[1:]) if isinstance(output, tuple) else output + added
+
+    network.get_submodule(layer).register_forward_hook(steer)
+    for _ in range(5):
+        with torch.no_grad():
+            logits = network(input_ids=torch.tensor([draft.ids])).logits[0, -1]
+        np.testing.assert_allclose(draft.logits, logits.numpy(), atol=PASSED)
+        draft.add(int(draft.logits.argmax()))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3", "bart", "t5"])
+def test_what_its_code_writes_under_an_edit_is_what_the_edited_passes_say(
+    kind: str, tiny_loaded: Callable[[str], HFModel]
+) -> None:
+    model = tiny_loaded(kind)
+    stream, *_ = [each.name for each in model.plan.streams][-1:]
+    attention = "self" if stream == "decoder" and model.start is None else "decoder self"
+    vector = np.linspace(-4, 4, model.card.d_model)
+    for edit in (
+        edits.ZeroHead(0, 1, attention),
+        edits.AddToSite(vector, "0.ffn.sum", stream=stream),
+        edits.MeanHead(0, 1, attention),
+        edits.SetSite(vector, "0.attn.sum", token=1, stream=stream),
+        edits.PatchHead(SECOND, 0, 1, attention),
+    ):
+        draft = model.generate(TEXT, (5, 6), edit)
+        for token in (7, 30):
+            if model.start is None:
+                recording = model.record(tuple(map(int, draft.ids)), edit)
+            else:
+                recording = model.record(TEXT, edit, target=tuple(map(int, draft.ids[1:])) or "")
+            n = len(draft.ids)
+            if recording.streams[-1].ids.tolist()[:n] == [*map(int, draft.ids)]:
+                expected = model.logits(recording, stream, n - 1)
+                np.testing.assert_allclose(draft.logits, expected, atol=PASSED)
+            after = draft.logits_after([[token]])[0]
+            draft.add(token)
+            np.testing.assert_allclose(draft.logits, after, atol=PASSED)
+        if model.start is not None:
+            *_, (beam,) = islice(model.beams(TEXT, 1, edit), 3)
+            draft, logprobs = model.generate(TEXT, (), edit), []
+            for token in beam.ids:
+                logprobs.append(np.log(softmax(draft.logits.astype(np.float64))[token]))
+                draft.add(token)
+            np.testing.assert_allclose(beam.logprobs, logprobs, atol=PASSED)
 
 
 @pytest.mark.parametrize("kind", ["gemma2", "gemma3_text"])

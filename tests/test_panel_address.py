@@ -98,9 +98,41 @@ def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
     plain = ask.get(at(name, "json")).json()
     assert plain["panel"] == name and plain["finding"] == expected.finding
     assert plain["table"] == json.loads(json.dumps(plain_columns(expected.table)))
+    written = {slot: number.text for slot, number in expected.numbers.items()}
+    assert {slot: each["text"] for slot, each in plain["numbers"].items()} == written
     said = ask.get(at(name, "bin"))
     assert said.content == expected.encode()
     assert codec.decode(said.content)[0]["token"] == plain["token"]
+
+
+# Panels of 0.5.0, whose addresses stand in papers: with another name one keeps the old one too.
+OF_0_5 = """
+    anatomy.formulas anatomy.verified anatomy.weight architecture.flow attention.head
+    attention.heads attention.strongest_findings attribution.carriers attribution.class_logit
+    attribution.logit attribution.neurons card.headline circuits.circuits claims.claim
+    claims.verdicts compare.difference compare.heads compare.nearest compare.prediction
+    compare.tokens corpus.distances corpus.highest corpus.patterns distances.near_and_far
+    embeddings.anchors embeddings.contexts embeddings.neighbours feed_forward.network
+    feed_forward.units generation.attention generation.kv_cache generation.loops
+    generation.next_token generation.tokens gradients.deep_stack gradients.jacobian
+    interventions.effect interventions.experiments interventions.head_attention
+    interventions.patches interventions.residual_stream interventions.trained_without
+    logit_lens.development logit_lens.lens modern.gate modern.rms_norm modern.rotary
+    modern.shared_keys multi_head.concatenation multi_head.head_gradients multi_head.shapes
+    neighbours.between norm_place.diagrams paper_figure.stacks positions.distance
+    positions.encoding positions.order positions.overlap positions.rotation positions.sentence
+    predictions.word recurrence.bottleneck residual.heads residual.norm_steps residual.norms
+    residual.token_path residual.updates score_parts.path score_parts.sources soft_lookup.heads
+    soft_lookup.messages soft_lookup.scale soft_lookup.scoring soft_lookup.temperature
+    softmax.combination softmax.mask softmax.saturation stages.exchanged summaries.aggregated
+    summaries.disagreements summaries.output_norms teacher_forcing.offset textbook.own_weight
+    training.checkpoints training.pair translation.alignment translation.hypotheses
+    translation.probability
+"""
+
+
+def test_a_panel_of_an_earlier_version_keeps_its_address() -> None:
+    assert set(OF_0_5.split()) <= set(spec.panel_names())
 
 
 @pytest.mark.in_turn(2)

@@ -13,7 +13,7 @@ from test_classifiers import classifier
 
 import headlight
 from docs import reference
-from models.edits import HeadNumbers
+from models.edits import HeadEdit
 
 EXAMPLES = re.findall(
     r"\| `((?:edits|model|panels)\.[^`]+)` \|$", reference.FILE.read_text("utf-8"), re.MULTILINE
@@ -35,7 +35,7 @@ def run(example: str, space: Mapping[str, Any]) -> object:
     card = space["model"].card
     width = card.d_model
     kind = getattr(headlight.edits, example.removeprefix("edits.").partition("(")[0], None)
-    if kind is not None and issubclass(kind, HeadNumbers):
+    if kind is not None and issubclass(kind, HeadEdit):
         width = card.d_model // card.n_head
     made = eval(example, {**space, "vector": np.zeros(width)})
     return made if kind is None else space["model"].record(space["text"], made)

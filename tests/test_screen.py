@@ -106,6 +106,7 @@ def test_two_screens_are_equal_where_they_show_the_same() -> None:
 def test_a_bare_address_is_what_its_page_opens_on() -> None:
     assert screen("") == screen("/") == screen({}) == screen("?tab=heads")
     assert screen("/architecture?tab=residual").tab.id == "residual"
+    assert screen("/predict?tab=heads") == screen("")
     assert screen("https://somewhere.org/tools/architecture/").tab.id == "flow"
     for tab in ("heads", "weight", "positions", "embeddings", "lens"):
         expect_as_page(tab, {})
@@ -250,7 +251,7 @@ def test_what_is_not_followed_is_told_in_a_sentence() -> None:
     ("words", "why"),
     [
         ("?tab=nothing", "no tab 'nothing'"),
-        ("/predict?tab=heads", "no tab 'heads'"),
+        ("/predict?tab=nothing", "no tab 'nothing'"),
         ({"model": "nobody"}, "not offered"),
         *((f"?tab={tab}", "worked on by hand") for tab in BY_HAND),
     ],

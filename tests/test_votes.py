@@ -65,6 +65,45 @@ def test_a_word_that_is_no_noun_gets_no_vote_whatever_it_is_given() -> None:
     assert made.noun == WORDS.index("dog") and made.n_votes == 3
 
 
+@pytest.mark.parametrize("seed", range(200))
+def test_a_noun_that_stands_twice_is_one_noun(seed: int) -> None:
+    labels = ("Dog", "cat", "dog", "water", "it")
+    nouns = np.zeros((5, 5), bool)
+    nouns[4, :4] = True
+    given = np.random.default_rng(seed).dirichlet(np.full(5, 0.3), size=3)
+    matrices = {(0, head): np.vstack([np.zeros((4, 5)), row]) for head, row in enumerate(given)}
+    (made,) = votes.votes(matrices, nouns, labels, TESTED)
+    said = [labels[int(given[head, :4].argmax())].casefold() for head in ORDER]
+    sums = {noun: 0.0 for noun in said} | {"dog": given[ORDER[:2]][:, [0, 2]].sum()}
+    sums |= {labels[at]: given[ORDER[:2]][:, at].sum() for at in (1, 3)}
+    largest = max(sums, key=lambda noun: sums[noun])
+    named = None if made.noun is None else labels[made.noun].casefold()
+    assert named == (largest if said.count(largest) >= 2 else None)
+    assert made.n_votes == (0 if named is None else said.count(largest))
+    assert [labels[each.key].casefold() for each in made.ballots] == said
+    assert [each.word for each in made.ballots] == [labels[each.key] for each in made.ballots]
+
+
+REPEATED = [
+    "The girl met the nurse. The girl smiled because she was happy.",
+    "A dog saw a cat. The dog barked at the cat because it was angry, and the dog ran.",
+    "The waiter brought the soup. The soup was cold, but the waiter said it was the best soup.",
+]
+
+
+@pytest.mark.parametrize("text", [*REPEATED, " ".join(REPEATED), " ".join(REPEATED[::-1])])
+@pytest.mark.parametrize("model", ["encoder", "minilm"])
+def test_a_headline_names_no_noun_twice(text: str, model: str) -> None:
+    run = Run(model, text)
+    says = attention.strongest_findings(run)
+    assert says.finding
+    for one in RecordingFacts(run.recording()).findings():
+        if one.ballots:
+            _, *nouns = [word.casefold() for word in one.words]
+            assert len(nouns) == len({*nouns}) == len({each.noun for each in one.ballots})
+            assert one.n_votes < len(one.ballots) or len(nouns) == 1
+
+
 @pytest.mark.parametrize("tested", [{}, dict([*TESTED.items()][:1])])
 def test_one_head_is_no_vote(tested: dict) -> None:
     assert vote(np.ones((3, 5)), tested) == []

@@ -16,16 +16,7 @@ import numpy as np
 
 from explorer.analysis import consistency
 from explorer.analysis.csv import Cells
-from models.edits import (
-    AddToHead,
-    Edit,
-    MeanHead,
-    PatchHead,
-    ScaleHead,
-    SetHead,
-    UniformHead,
-    ZeroHead,
-)
+from models.edits import Edit, PatchHead, edited, edits_at, place_of
 from models.recording import Attention, Recording
 
 MOST_ROWS = 6  # keys whose share of the sum is shown one by one
@@ -33,8 +24,6 @@ MOST_ROWS = 6  # keys whose share of the sum is shown one by one
 # must have been added
 SCORE_TOLERANCE = 1e-4
 Outputs = tuple[np.ndarray, np.ndarray]
-# Edits after which z is not the pattern times the values, and known all the same.
-SET_BY = (ZeroHead, MeanHead, SetHead, AddToHead, ScaleHead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +110,8 @@ def cell(
     exponentials = np.exp(masked - largest)
     total = float(exponentials.sum() + np.exp(sink_score - largest))
     softmax = exponentials / total
-    uniform_edit = consistency.head_edit(recording, UniformHead, attention.name, (layer, head))
-    weights = softmax if uniform_edit is None else allowed / allowed.sum()
+    place = place_of(attention.name, layer, "pattern")
+    weights = edited(softmax[None], recording.edits, place, head, allowed[None])[0]
     pattern = attention.pattern[layer, head, query].astype(np.float64)
     return WeightBreakdown(
         layer,
@@ -143,7 +132,7 @@ def cell(
         total,
         softmax,
         weights,
-        uniform_edit,
+        next(iter(consistency.head_edits(recording, attention.name, layer, head, "pattern")), None),
         sink_score,
         v,
         weights @ v,
@@ -222,13 +211,13 @@ def head_outputs(
 
     None where an edit took a head's z from another text: then it is not in the recording."""
     heads = range(attention.q.shape[1])
-    name = attention.name
-    if any(consistency.head_edit(recording, PatchHead, name, (layer, head)) for head in heads):
-        return None
+    place = place_of(attention.name, layer, "z")
     set_by = tuple(
-        next(filter(None, (consistency.head_edit(recording, kind, *at) for kind in SET_BY)), None)
-        for at in ((name, (layer, head)) for head in heads)
+        next(iter(consistency.head_edits(recording, attention.name, layer, head)), None)
+        for head in heads
     )
+    if any(isinstance(edit, PatchHead) for edit in edits_at(recording.edits, place)):
+        return None
     z = np.stack(
         [
             cell(recording, attention, layer, head, query, 0).z
@@ -294,11 +283,7 @@ def output_forms(
         [head_z[query] @ projection for head_z, projection in zip(z, w_o)], axis=0
     )
     routes = np.stack((per_position, concatenated, by_head))
-    set_by_edit = any(
-        isinstance(edit, (PatchHead, *SET_BY))
-        and (edit.attention, edit.layer) == (attention.name, layer)
-        for edit in recording.edits
-    )
+    set_by_edit = edits_at(recording.edits, place_of(attention.name, layer, "z"))
     recorded = None if set_by_edit else consistency.attention_output(recording, attention, layer)
     return OutputForms(
         per_position,

@@ -27,26 +27,18 @@ from explorer.analysis.terminology import norm_name
 from explorer.text.templates import sentences
 from models.cancellation import expect_wanted
 from models.edits import (
-    AddToHead,
-    AddToSite,
-    CutEdge,
+    Ablation,
     Edit,
-    HeadEdit,
-    MeanHead,
     OtherPositions,
     PatchHead,
-    PatchSite,
     ScaledBy,
-    ScaleHead,
-    ScaleSite,
-    SetHead,
-    SetSite,
-    UniformHead,
     WithoutNorm,
     WithoutResidual,
     WithoutScale,
-    ZeroHead,
-    write_numbers,
+    edited,
+    edits_at,
+    of_stream,
+    place_of,
 )
 from models.recording import Attention, Recording, Stream
 
@@ -58,7 +50,6 @@ LAWS = sentences("consistency", "laws")
 # and what heads hand on.
 
 E = TypeVar("E", bound=Edit)
-H = TypeVar("H", bound=HeadEdit | PatchHead | SetHead | AddToHead | ScaleHead)
 L = TypeVar("L", ScaledBy, WithoutScale)
 
 
@@ -73,16 +64,12 @@ def layer_edit(recording: Recording, kind: type[L], layer: int) -> L | None:
     return edits[-1] if edits else None
 
 
-def head_edit(
-    recording: Recording, kind: type[H], attention: str, head_index: tuple[int, int]
-) -> H | None:
-    """The last edit of a kind for a head, at (layer, head)."""
-    edits = [
-        edit
-        for edit in edits_of_type(recording, kind)
-        if (edit.attention, edit.layer, edit.head) == (attention, *head_index)
-    ]
-    return edits[-1] if edits else None
+def head_edits(
+    recording: Recording, attention: str, layer: int, head: int, kind: str = "z"
+) -> list[Any]:
+    """The edits of one head, in order, of what it gives or of another place of `place_of`."""
+    found = edits_at(recording.edits, place_of(attention, layer, kind))
+    return [edit for edit in found if getattr(edit, "head", None) == head]
 
 
 def score_divisor(
@@ -114,16 +101,10 @@ def distance_penalty(recording: Recording, attention: Attention, head: int) -> n
 def allowed_cells(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """The cells (query, key) in which a head may attend: those of its layer without the edges that
     edits cut."""
-    cut = [
-        (edit.query, edit.key)
-        for edit in edits_of_type(recording, CutEdge)
-        if (edit.attention, edit.layer, edit.head) == (attention.name, layer, head)
-    ]
-    if not cut:
-        return np.asarray(attention.allowed[layer])
-    allowed = attention.allowed[layer].copy()
-    allowed[tuple(zip(*cut))] = False
-    return allowed
+    allowed = np.asarray(attention.allowed[layer])
+    return np.asarray(
+        edited(allowed, recording.edits, place_of(attention.name, layer, "mask"), head)
+    )
 
 
 def head_weights(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
@@ -131,16 +112,14 @@ def head_weights(recording: Recording, attention: Attention, layer: int, head: i
     where an edit has switched it off, and the mean of all rows under mean ablation."""
     expect_wanted()
     pattern = attention.pattern[layer, head].astype(np.float64)
-    if head_edit(recording, ZeroHead, attention.name, (layer, head)):
-        return np.zeros_like(pattern)
-    if head_edit(recording, MeanHead, attention.name, (layer, head)):
-        return np.broadcast_to(pattern.mean(axis=0), pattern.shape)
-    return pattern
+    found = head_edits(recording, attention.name, layer, head)
+    ablations = [edit for edit in found if isinstance(edit, Ablation)]
+    return np.asarray(edited(pattern, ablations, place_of(attention.name, layer, "z"), head))
 
 
 def layer_weights(recording: Recording, attention: Attention, layer: int) -> np.ndarray:
     """The `head_weights` of all heads of a layer, (head, query, key)."""
-    if not any(isinstance(edit, (ZeroHead, MeanHead)) for edit in recording.edits):
+    if not edits_at(recording.edits, place_of(attention.name, layer, "z")):
         return attention.pattern[layer].astype(np.float64)
     heads = range(attention.pattern.shape[1])
     return np.stack([head_weights(recording, attention, layer, head) for head in heads])
@@ -150,14 +129,9 @@ def head_z(recording: Recording, attention: Attention, layer: int, head: int) ->
     """The weighted sum of a head's values, (query, d_head), the input of W_O; under edits with
     numbers with these."""
     values = attention.v[layer, head].astype(np.float64)
-    z = head_weights(recording, attention, layer, head) @ values
-    for edit in recording.edits:
-        if isinstance(edit, (SetHead, AddToHead, ScaleHead)) and (
-            (edit.attention, edit.layer, edit.head) == (attention.name, layer, head)
-        ):
-            numbers = None if isinstance(edit, ScaleHead) else edit.values.array
-            z = write_numbers(z, edit, numbers)
-    return z
+    expect_wanted()
+    z = attention.pattern[layer, head].astype(np.float64) @ values
+    return np.asarray(edited(z, recording.edits, place_of(attention.name, layer, "z"), head))
 
 
 def output_site(attention: Attention, layer: int) -> str:
@@ -174,18 +148,10 @@ def attention_output(recording: Recording, attention: Attention, layer: int) -> 
     return stream.at(site).astype(np.float64)
 
 
-def patched_outputs(
-    recording: Recording, stream: Stream, site: str
-) -> list[PatchSite | SetSite | AddToSite | ScaleSite]:
+def patched_outputs(recording: Recording, stream: Stream, site: str) -> list[Edit]:
     """The edits that put other numbers at a site."""
-    first_stream = recording.streams[0].name
-    return [
-        edit
-        for edit in recording.edits
-        if isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
-        and edit.site == site
-        and (edit.stream or first_stream) == stream.name
-    ]
+    is_first = stream.name == recording.streams[0].name
+    return edits_at(of_stream(recording.edits, stream.name, is_first), site)
 
 
 # What each head wrote into the residual stream: how long it is, and that all of it is what
@@ -440,29 +406,25 @@ def scores(recording: Recording, biased: bool = False, bound: float = 0.0) -> Ch
 
 
 def softmax(recording: Recording) -> Check:
-    """Each row of weights is the softmax of its scores over the allowed keys; of a head made even
-    by an edit, an even row."""
-    uniform_edits = edits_of_type(recording, UniformHead)
-    check = Check(f"softmax(scores) = weights{_edit_note(uniform_edits, 'uniform rows')}", ROUNDING)
+    """Each row of weights is the softmax of its scores over the allowed keys; of a head whose
+    pattern an edit changes, what the edit makes of it."""
+    edits = [edit for edit in recording.edits if edit.place.endswith(".pattern")]
+    check = Check(f"softmax(scores) = weights{_edit_note(edits)}", ROUNDING)
     for attention, layer, head in _heads(recording):
         allowed = allowed_cells(recording, attention, layer, head)
-        largest = None
-        if (attention.name, layer, head) in {
-            (edit.attention, edit.layer, edit.head) for edit in uniform_edits
-        }:
-            expected = allowed / allowed.sum(axis=1, keepdims=True)
-        elif not attention.opens:
+        if not attention.opens:
             check.leave(NOT_CHECKED("scores", attention=attention.name))
             continue
-        else:
-            masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
-            exponentials = np.exp(masked - masked.max(axis=1, keepdims=True))
-            expected = exponentials / exponentials.sum(axis=1, keepdims=True)
-            if attention.sink.size:  # a learned sink takes its part of each row
-                expected *= 1 - attention.sink[layer, head, :, None].astype(np.float64)
-            # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no
-            # better.
-            largest = float(np.abs(attention.scores[layer, head]).max()) / 10
+        masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
+        exponentials = np.exp(masked - masked.max(axis=1, keepdims=True))
+        expected = exponentials / exponentials.sum(axis=1, keepdims=True)
+        if attention.sink.size:  # a learned sink takes its part of each row
+            expected *= 1 - attention.sink[layer, head, :, None].astype(np.float64)
+        place = place_of(attention.name, layer, "pattern")
+        expected = edited(expected, recording.edits, place, head, allowed)
+        # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no
+        # better.
+        largest = float(np.abs(attention.scores[layer, head]).max()) / 10
         check.take(
             expected,
             attention.pattern[layer, head],
@@ -475,8 +437,10 @@ def softmax(recording: Recording) -> Check:
 def attention_outputs(recording: Recording, outputs: OutputProjection | None) -> Check:
     """The heads' weights x V, side by side through W_O and with its bias, are what the attention
     wrote; heads that an edit changed as changed."""
-    head_edits = [*edits_of_type(recording, ZeroHead), *edits_of_type(recording, MeanHead)]
-    check = Check(LAWS("outputs", edit=_edit_note(head_edits)), SUM_ROUNDING)
+    off = [
+        edit for edit in recording.edits if isinstance(edit, Ablation) and edit.place.endswith(".z")
+    ]
+    check = Check(LAWS("outputs", edit=_edit_note(off)), SUM_ROUNDING)
     for attention in recording.attention:
         stream = recording.stream(attention.query)
         if outputs is None or attention.name not in outputs or not attention.opens:

@@ -109,8 +109,8 @@ class Finding:
     @property
     def n_votes(self) -> int:
         """The number of heads that say the noun of a vote, 0 where they are divided."""
-        noun = {(each.layer, each.head): each.key for each in self.ballots}.get(self.at)
-        return 0 if self.kind == DIVIDED else sum(each.key == noun for each in self.ballots)
+        noun = {(each.layer, each.head): each.noun for each in self.ballots}.get(self.at)
+        return 0 if self.kind == DIVIDED else sum(each.noun == noun for each in self.ballots)
 
     @property
     def above_mean(self) -> bool:
@@ -1164,9 +1164,11 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
     attention would give."""
     rows, keys = groups(recording, attention, axes(recording, attention))
     is_divided = vote.noun is None
-    seen = next(each for each in vote.ballots if is_divided or each.key == vote.noun)
+    seen = next(each for each in vote.ballots if is_divided or each.noun == vote.noun)
     kind = DIVIDED if is_divided else ALL_SAY if vote.n_votes == len(vote.ballots) else MOST_SAY
-    said = dict.fromkeys((seen.word, *(each.word for each in vote.ballots)))
+    said: dict[int, str] = {}  # as the first head says each noun
+    for each in (seen, *vote.ballots):
+        said.setdefault(each.noun, each.word)
     between = word_level_attention(attention, rows, keys, (seen.layer, seen.head))
     query, key = between.tokens(seen.layer, seen.head, vote.row, seen.key)
     uniform = words.uniform_weights(attention.allowed[seen.layer], rows, keys)
@@ -1182,7 +1184,7 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
         attention.pattern.shape[0] * attention.pattern.shape[1],
         query,
         (key,),
-        (rows.labels[vote.row], *said),
+        (rows.labels[vote.row], *said.values()),
         stands_for=True,
         ballots=vote.ballots,
         tested=votes.tested(recording.model.fingerprint, vote.n_votes),

@@ -30,7 +30,7 @@ EXP_LIMIT = 600  # e to more than that is near the end of 64-bit numbers
 
 
 class Written(float):
-    """A number that has one text wherever it stands."""
+    """A number that has one text wherever it stands, also in the slot of a sentence."""
 
     text: str
 
@@ -39,6 +39,22 @@ class Written(float):
         number = super().__new__(cls, value)
         number.text = text
         return number
+
+    @classmethod
+    def by(cls, write: Callable[..., str], value: float, *digits: int) -> Written:
+        """The number as a function of this module writes it, such as `power`, in so many digits."""
+        return cls(value, write(float(value), *digits))
+
+    @classmethod
+    def count(cls, n: int) -> Written:
+        """A count with its thousands."""
+        return cls(n, f"{n:,}")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __format__(self, spec: str) -> str:
+        return format(self.text, spec)
 
 
 def fixed(value: float, decimals: int = 2) -> str:
@@ -154,6 +170,8 @@ class _SlotFormatter(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, str):
             return value
+        if isinstance(value, Written):
+            return value.text
         if format_spec in _WRITERS:
             return _WRITERS[format_spec](value)
         if FIXED.fullmatch(format_spec):

@@ -48,12 +48,14 @@ def shared_votes(a: Recording, b: Recording) -> tuple[SharedVote, ...]:
     by_row = {each.row: each for each in of_a}
     found = []
     for each in of_b:
-        there = {each.row, *(one.key for one in each.ballots)}
+        there = {each.row, *(at for one in each.ballots for at in (one.key, one.noun))}
         places = {at: of_token[starts[at]] for at in there if starts[at] in of_token}
         own = by_row.get(places.get(each.row, -1))
         if own is None or len(places) < len(there):
             continue
-        ballots = tuple(one._replace(key=places[one.key]) for one in each.ballots)
+        ballots = tuple(
+            one._replace(key=places[one.key], noun=places[one.noun]) for one in each.ballots
+        )
         noun = None if each.noun is None else places[each.noun]
         found.append(SharedVote(own, Vote(own.row, ballots, noun)))
     clear = lambda one: (one.outcome == "disagree", min(one.a.strength, one.b.strength))

@@ -13,10 +13,8 @@ from explorer.text.templates import sentences
 from models.edits import (
     KINDS,
     NORMS,
-    NUMBER_EDITS,
+    Ablation,
     Edit,
-    HeadEdit,
-    MeanHead,
     MoveNorm,
     OtherNorm,
     OtherPositions,
@@ -25,13 +23,11 @@ from models.edits import (
     ShiftPositions,
     ShufflePositions,
     SideBySide,
-    UniformHead,
     WithoutFeedForward,
     WithoutNorm,
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
-    ZeroHead,
     applies,
     last_edit,
 )
@@ -43,7 +39,9 @@ MASK = sentences("terminology", "mask")
 
 Edits = tuple[Edit, ...]
 # The ways to ablate a head.
-ABLATIONS: dict[str, type[HeadEdit]] = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
+ABLATIONS: dict[str, type[Ablation]] = {
+    kind.word: kind for kind in KINDS.values() if issubclass(kind, Ablation) and kind.word
+}
 POSITIONS = (WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions)
 # What a card says a model was trained without, as the switch that takes it away.
 ABLATION_EDITS: dict[str, Edits] = {
@@ -60,7 +58,7 @@ def sorted_edits(edits: Edits) -> Edits:
     order = list(KINDS.values())
 
     def place(edit: Edit) -> tuple[int, str]:
-        if isinstance(edit, NUMBER_EDITS):
+        if edit.has_numbers:
             return order.index(SetSite), ""
         return order.index(type(edit)), repr(edit)
 

@@ -24,7 +24,8 @@ SUMMED = 2  # the best-tested of them, whose weights are added
 
 class Ballot(NamedTuple):
     """What one head says: the word that the pronoun gives most, as its place among the words and
-    its label, with that weight; and in how many of n test sentences the head finds the noun."""
+    its label, with that weight; and in how many of n test sentences the head finds the noun. noun:
+    the place of the word's first mention, by which it is the same noun wherever it stands."""
 
     layer: int
     head: int
@@ -33,11 +34,12 @@ class Ballot(NamedTuple):
     weight: float
     n_matches: int
     n: int
+    noun: int
 
 
 class Vote(NamedTuple):
     """The vote on a pronoun: its place among the words, what each head says, the best-tested one
-    first, and the place of the noun that is named, None where they are divided."""
+    first, and the noun that is named, None where they are divided."""
 
     row: int
     ballots: tuple[Ballot, ...]
@@ -46,12 +48,12 @@ class Vote(NamedTuple):
     @property
     def n_votes(self) -> int:
         """The number of heads that say the noun that is named, 0 where none is."""
-        return sum(each.key == self.noun for each in self.ballots)
+        return sum(each.noun == self.noun for each in self.ballots)
 
     @property
     def strength(self) -> tuple[int, float]:
         """How clear it is beside other votes: the number of votes, and the weights of these."""
-        return self.n_votes, sum(each.weight for each in self.ballots if each.key == self.noun)
+        return self.n_votes, sum(each.weight for each in self.ballots if each.noun == self.noun)
 
 
 def voters(tested: CoreferenceHeads) -> list[tuple[int, int]]:
@@ -75,35 +77,50 @@ def votes(
     best, found = voters(tested), []
     if not best:
         return []
+    first: dict[str, int] = {}
+    mentioned = np.array(
+        [first.setdefault(label.casefold(), at) for at, label in enumerate(labels)]
+    )
     for row in np.flatnonzero(np.tril(nouns, -1).any(axis=1)).tolist():
         given = [np.where(nouns[row], weights[at][row], -1) for at in best]
         ballots = tuple(
-            Ballot(*at, key, labels[key], float(of[key]), tested[at].n_matches, tested[at].n)
+            Ballot(
+                *at,
+                key,
+                labels[key],
+                float(of[key]),
+                tested[at].n_matches,
+                tested[at].n,
+                int(mentioned[key]),
+            )
             for at, of in zip(best, given)
             for key in [int(of.argmax())]
         )
-        found.append(Vote(row, ballots, _elected(np.sum(given[:SUMMED], axis=0), ballots)))
+        summed = np.zeros(len(labels))
+        np.add.at(summed, mentioned[nouns[row]], np.sum(given[:SUMMED], axis=0)[nouns[row]])
+        found.append(Vote(row, ballots, _elected(summed, ballots)))
     return sorted(found, key=lambda each: each.strength, reverse=True)
 
 
 def _elected(summed: np.ndarray, ballots: tuple[Ballot, ...]) -> int | None:
     """The noun of the largest sum; None where fewer than two heads say it, or as many another."""
     noun = int(summed.argmax())
-    others = [each.key for each in ballots if each.key != noun]
+    others = [each.noun for each in ballots if each.noun != noun]
     n_noun = len(ballots) - len(others)
     most = max(map(others.count, others), default=0)
     return noun if n_noun >= SUMMED and n_noun > most else None
 
 
 def nouns_of(vote_of: Sequence[Vote]) -> dict[int, int]:
-    """The words that some heads say, by their places, each with its order: 0 for the one that is
-    named, or else that most say, of as many the one of the best-tested head."""
-    said = [ballot.key for each in vote_of for ballot in each.ballots]
+    """The words that some heads say, by their places, each with the order of its noun: 0 for the
+    one that is named, or else that most say, of as many the one of the best-tested head."""
+    noun_at = {ballot.key: ballot.noun for each in vote_of for ballot in each.ballots}
+    said = [ballot.noun for each in vote_of for ballot in each.ballots]
     named = [each.noun for each in vote_of if each.noun is not None]
     order = sorted(
-        {*said}, key=lambda key: (key not in named[:1], -said.count(key), said.index(key))
+        {*said}, key=lambda noun: (noun not in named[:1], -said.count(noun), said.index(noun))
     )
-    return {key: at for at, key in enumerate(order)}
+    return {key: order.index(noun) for key, noun in noun_at.items()}
 
 
 # ---- the words around it -------------------------------------------------------------------------

@@ -30,7 +30,7 @@ except ImportError as problem:
 PREFIX = "headlight:"
 NEWS = f"{PREFIX}news"
 CLASSES, ENDED, SECRET = f"{PREFIX}classes", f"{PREFIX}ended", f"{PREFIX}secret"
-PARTS = ("", "stamps", "lines", "answers", "picture")  # the keys of a class
+PARTS = ("", "stamps", "lines", "answers", *store.PICTURES)  # the keys of a class
 CONNECTIONS, TIMEOUT = 50, 10  # of a process; seconds for an answer, and for a free connection
 RETRY_SECONDS = 0.5  # seconds between two tries to hear the news
 
@@ -108,7 +108,9 @@ end
 if goes then
   local key = goes:match(' (.*)$')
   redis.call('ZREM', KEYS[2], goes)
-  redis.call('DEL', key, key .. ':stamps', key .. ':lines', key .. ':answers', key .. ':picture')
+  for _, part in ipairs({'', ':stamps', ':lines', ':answers', ':picture', ':slide'}) do
+    redis.call('DEL', key .. part)
+  end
 end
 redis.call('HSET', KEYS[1], 'address', ARGV[1], 'attended', exact)
 for i = 10, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
@@ -174,11 +176,18 @@ return 1
 """
 ROOM = "return {present(KEYS[3]), redis.call('HGETALL', KEYS[4])}"
 SHOW = """
-if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], 'picture', ARGV[1]) then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], KEYS[3], ARGV[1]) then return 0 end
 for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('DEL', KEYS[5])
-redis.call('HSET', KEYS[5], ARGV[2], ARGV[3])
-expire(KEYS[1], {KEYS[2], KEYS[5]})
+redis.call('DEL', KEYS[3])
+redis.call('HSET', KEYS[3], ARGV[2], ARGV[3])
+expire(KEYS[1], {KEYS[2], KEYS[3]})
+return 1
+"""
+PRESS = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HINCRBY', KEYS[1], 'pressed', 1)
+local pressed = redis.call('HGET', KEYS[1], 'presses') .. ARGV[1]
+redis.call('HSET', KEYS[1], 'presses', pressed:sub(-ARGV[2]))
 return 1
 """
 
@@ -245,13 +254,19 @@ class RedisStore:
         present = set(" ".join(open_lines).split())
         return present, dict(zip(answers[::2], answers[1::2]))
 
-    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
-        values = [stamp, fields["picture"], b64encode(picture).decode(), *_flat(fields)]
-        return await self._run(SHOW, _keys(code), values) == 1
+    async def show(
+        self, code: str, stamp: int, fields: dict[str, str], picture: bytes, kind: str
+    ) -> bool:
+        keys = [_key(code), _key(code, "stamps"), _key(code, kind)]
+        values = [stamp, fields[kind], b64encode(picture).decode(), *_flat(fields)]
+        return await self._run(SHOW, keys, values) == 1
 
-    async def load_picture(self, code: str, name: str) -> bytes | None:
-        picture = await _reply(self._redis.hget(_key(code, "picture"), name))
+    async def load_picture(self, code: str, name: str, kind: str) -> bytes | None:
+        picture = await _reply(self._redis.hget(_key(code, kind), name))
         return None if picture is None else b64decode(picture)
+
+    async def press(self, code: str, key: str) -> None:
+        await self._run(PRESS, _keys(code), [key, store.MOST_PRESSES])
 
     async def tell(self, code: str, whom: str) -> None:
         await _reply(self._redis.publish(NEWS, f"{code} {whom}"))

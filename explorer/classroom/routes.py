@@ -306,19 +306,19 @@ async def act(request: Request) -> Response:
     if handler is None:
         return _problem(404, REFUSALS("no_action"))
 
-    async def respond() -> Response:
+    async def made() -> Response:
         body = await request_body.json_object(request, MOST_BYTES)
         answer = await handler(class_service(), body, network(request.scope))
         return JSONResponse(answer, headers=NO_STORE)
 
-    return await _respond(respond)
+    return await respond(made)
 
 
 async def show(request: Request) -> Response:
     """Receive a picture of the teacher's window, packed: bytes under a key that no page of another
     site knows."""
 
-    async def respond() -> Response:
+    async def made() -> Response:
         query = request.query_params
         picture = await request_body.body(request, "application/octet-stream", MOST_PICTURE)
         key = request.headers.get("x-headlight-key", "")[:64]
@@ -326,7 +326,7 @@ async def show(request: Request) -> Response:
         await class_service().show(code, key, app_address(query.get("at")), picture)
         return JSONResponse({}, headers=NO_STORE)
 
-    return await _respond(respond)
+    return await respond(made)
 
 
 async def hold(request: Request) -> Response:
@@ -338,7 +338,7 @@ async def hold(request: Request) -> Response:
         await class_service().hold(normalized_code(body.get("code")), _key(body), lesson)
         return JSONResponse({}, headers=NO_STORE)
 
-    return await _respond(made)
+    return await respond(made)
 
 
 async def held_lesson(request: Request) -> Response:
@@ -352,13 +352,13 @@ async def held_lesson(request: Request) -> Response:
             return Response(status_code=204, headers=NO_STORE)
         return Response(text, media_type="application/json", headers=NO_STORE)
 
-    return await _respond(made)
+    return await respond(made)
 
 
 async def picture(request: Request) -> Response:
     """The same for a student whose own page is on its way."""
 
-    async def respond() -> Response:
+    async def made() -> Response:
         query = request.query_params
         student, name = query.get("as", "")[:64], query.get("name", "")[:64]
         image = await class_service().picture(normalized_code(query.get("code")), student, name)
@@ -366,10 +366,10 @@ async def picture(request: Request) -> Response:
             return Response(status_code=204, headers=NO_STORE)
         return Response(image, media_type="application/octet-stream", headers=NO_STORE)
 
-    return await _respond(respond)
+    return await respond(made)
 
 
-async def _respond(handler: Callable[[], Awaitable[Response]]) -> Response:
+async def respond(handler: Callable[[], Awaitable[Response]]) -> Response:
     """The handler's response, or an error response with the reason."""
     try:
         return await handler()

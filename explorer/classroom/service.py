@@ -64,6 +64,7 @@ class Listener:
     closed: bool = False
 
 
+KEYS = "<>0abcfhpqrvx"  # of the teacher's window that a speaker's window may press
 CLOSED = "closed"  # of a question whose votes are shown and whose answer is not
 MOST_ROUNDS = 4  # votes on one question
 MOST_GUESSES = 12  # different words of a tally, the most frequent first
@@ -136,8 +137,16 @@ class ClassService:
         stamp = self._next_stamp()
         await self.rules(code, key)
         fields = {"picture": secrets.token_urlsafe(8) if picture else "", "of": location}
-        if await self.store.show(code, stamp, fields, picture):
+        if await self.store.show(code, stamp, fields, picture, "picture"):
             await self.store.tell(code, STUDENTS)
+
+    async def speak(self, code: str, key: str, slide: bytes) -> None:
+        """Store what the speaker's window shows of the teacher's slide, for the teacher alone."""
+        stamp = self._next_stamp()
+        await self.rules(code, key)
+        fields = {"slide": secrets.token_urlsafe(8)}
+        if await self.store.show(code, stamp, fields, slide, "slide"):
+            await self.store.tell(code, TEACHER)
 
     async def hold(self, code: str, key: str, lesson: Lesson) -> None:
         """Keep the lesson that the teacher follows, for the students: they get it without what is
@@ -202,6 +211,28 @@ class ClassService:
         await self.store.drop(code)
         await self._tell_all(code)
 
+    # What a speaker's window does, which has the teacher's word and not the key.
+
+    async def slide(self, code: str, watch: str, name: str) -> bytes | None:
+        """What the speaker's window shows, None where the teacher has gone on. Raises Unknown for a
+        word that watches no class."""
+        await self._watched(code, watch)
+        return await self.store.load_picture(code, name, "slide")
+
+    async def press(self, code: str, watch: str, key: str) -> None:
+        """Press one of `KEYS` in the teacher's window. Raises Unknown for a word that watches no
+        class, ValueError for another key."""
+        if len(key) != 1 or key not in KEYS:
+            raise ValueError(REFUSALS("no_action"))
+        await self._watched(code, watch)
+        await self.store.press(code, key)
+        await self.store.tell(code, TEACHER)
+
+    async def _watched(self, code: str, watch: str) -> None:
+        fields = await self.store.read(code) if code else None
+        if fields is None or not codes.same(fields["watch"], watch):
+            raise Unknown(REFUSALS("ended"))
+
     # What a student does.
 
     async def join(self, code: str, address: str) -> tuple[str, str]:
@@ -229,7 +260,7 @@ class ClassService:
         Raises Unknown for one who is not in the class."""
         if await self._part(code, student) is None:
             raise Unknown(REFUSALS("ended"))
-        return await self.store.load_picture(code, name)
+        return await self.store.load_picture(code, name, "picture")
 
     async def answer(self, code: str, student: str, number: int, choice: int | str) -> None:
         """A student's answer, which may change until the vote ends, and counts while a line of the
@@ -349,6 +380,8 @@ class ClassService:
         else:
             present, answers = await self.store.room(code)
             snapshot["here"] = len(present - {fields["watch"]})
+            snapshot |= {name: fields[name] for name in ("slide", "presses")}
+            snapshot["pressed"] = int(fields["pressed"])
             if snapshot["open"]:
                 tally = _tally(fields["question"], present, answers)
         if tally is not None:
@@ -385,8 +418,9 @@ class ClassService:
     async def _make(
         self, code: str, watch: str, address: str, location: str, occupied: bool
     ) -> bool:
-        fields = dict.fromkeys(("picture", "of", "open", "question", "tally", "lesson"), "")
-        fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location, "number": "0"}
+        names = ("picture", "of", "slide", "presses", "open", "question", "tally", "lesson")
+        fields = dict.fromkeys(names, "") | {"number": "0", "pressed": "0"}
+        fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location}
         starter = codes.signature(self._secret, "address", address)  # an address is not stored
         return await self.store.make(code, fields, starter, codes.ends_of(watch), occupied)
 

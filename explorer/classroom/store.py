@@ -25,6 +25,9 @@ MOST_CLASSES = 100  # at a time, on all processes together
 OF_ONE, EMPTY_OF_ONE = 20, 5  # classes of one address, and those of them that are not occupied
 MOST_ANSWERS = 2000  # to one question; beyond that those without an open line go
 MOST_ENDED = 1000  # classes that their teachers ended, and which no key brings back
+MOST_PRESSES = 16  # keys of a speaker's window that wait for the wall
+# What a class has of its teacher's window: its page for the students, its slide for the speaker.
+PICTURES = ("picture", "slide")
 STALE = 30.0  # seconds after which the lines of a process that says nothing are closed
 
 
@@ -83,11 +86,18 @@ class Store(Protocol):
     async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
         """The words with an open connection in any process, and the answers by word."""
 
-    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
-        """Keep the picture of a class under fields["picture"], in the place of an older one."""
+    async def show(
+        self, code: str, stamp: int, fields: dict[str, str], picture: bytes, kind: str
+    ) -> bool:
+        """Keep the picture of a class of one of `PICTURES` under fields[kind], in the place of an
+        older one."""
 
-    async def load_picture(self, code: str, name: str) -> bytes | None:
-        """The picture of that name, None where the class has another one by now."""
+    async def load_picture(self, code: str, name: str, kind: str) -> bytes | None:
+        """The picture of that kind and name, None where the class has another one by now."""
+
+    async def press(self, code: str, key: str) -> None:
+        """Add a key to those that were pressed for a class: the last `MOST_PRESSES` are kept, and
+        the number of all."""
 
     async def tell(self, code: str, whom: str) -> None:
         """Call `news` in every process."""
@@ -113,7 +123,7 @@ class ClassRecord:
     stamps: dict[str, int] = field(default_factory=dict)
     lines: dict[str, tuple[float, set[str]]] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
-    picture: bytes = b""
+    pictures: dict[str, bytes] = field(default_factory=dict)
 
     def newer(self, kind: str, stamp: int) -> bool:
         """True, and this stamp is the last one, where none of its kind is newer."""
@@ -213,16 +223,24 @@ class MemoryStore:
         open_lines = [words for until, words in record.lines.values() if until > now]
         return set().union(*open_lines), dict(record.answers)
 
-    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
+    async def show(
+        self, code: str, stamp: int, fields: dict[str, str], picture: bytes, kind: str
+    ) -> bool:
         record = self._at(code)
-        if record is None or not await self.write(code, "picture", stamp, fields):
+        if record is None or not await self.write(code, kind, stamp, fields):
             return False
-        record.picture = picture
+        record.pictures[kind] = picture
         return True
 
-    async def load_picture(self, code: str, name: str) -> bytes | None:
+    async def load_picture(self, code: str, name: str, kind: str) -> bytes | None:
         record = self._at(code)
-        return record.picture if record and name and record.fields["picture"] == name else None
+        return record.pictures[kind] if record and name and record.fields[kind] == name else None
+
+    async def press(self, code: str, key: str) -> None:
+        if record := self._at(code):
+            fields = record.fields
+            fields["pressed"] = str(int(fields["pressed"]) + 1)
+            fields["presses"] = (fields["presses"] + key)[-MOST_PRESSES:]
 
     async def tell(self, code: str, whom: str) -> None:
         self.news(code, whom)

@@ -18,7 +18,7 @@ const ARIA =
 
 export const HTML = {
   elements: all(
-    "a b blockquote button canvas dd details dfn div dl dt form h1 h2 h3 header hr img input label",
+    "a b blockquote button canvas dd details dfn div dl dt footer form h1 h2 h3 header hr img input label",
     "li nav ol output p section small span strong style sub summary sup textarea",
   ),
   attributes: all(

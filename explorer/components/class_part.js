@@ -6,14 +6,17 @@ import { sentences } from "./sentences.js";
 const say = sentences("class");
 
 /**
- * `key` and `watch` are a teacher's, `student` is a student's; `alone`: looks around by themselves.
+ * `key` and `watch` are a teacher's, `student` is a student's; `alone`: looks around by themselves; `phone`: a
+ * phone shows the speaker what this window presents.
  * @typedef {{ code: string, key?: string, watch?: string, student?: string, ends?: number,
- *   alone?: boolean }} Part
+ *   alone?: boolean, phone?: boolean }} Part
  */
 
 const NAME = "headlight class";
 const ASIDE = "headlight class aside";
 export const ROOT = new URL("../../", import.meta.url);
+/** The channel between the wall and a speaker's window of its browser. */
+export const CHANNEL = `headlight speaker ${ROOT.pathname}`;
 
 /** This window's part; undefined until it is read. @type {Part | null | undefined} */
 let own;

@@ -14,7 +14,8 @@ import style from "./lesson_bar.css.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
-/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string }} Item */
+/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string }} Item */
+/** @typedef {{ title: string, minutes?: number, items: Item[] }} Lesson */
 
 const say = sentences("lesson");
 
@@ -29,7 +30,7 @@ const EMPTY = {
   done: "",
   panel: "",
 };
-/** What this window gave to its class, or has of it: by which name, and the lesson. @type {{ of: string, lesson?: { title: string, items: Item[] } }} */
+/** What this window gave to its class, or has of it: by which name, and the lesson. @type {{ of: string, lesson?: Lesson }} */
 const shared = { of: "" };
 
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
@@ -74,7 +75,7 @@ function listen(view) {
   });
 }
 
-/** The lesson: that of the page, or the one that this window's class holds. @param {View} view @returns {{ title: string, items: Item[] }} */
+/** The lesson: that of the page, or the one that this window's class holds. @param {View} view @returns {Lesson} */
 const lessonOf = (view) => (view.header.of_class && shared.lesson) || view.header;
 
 /** What the class has to do with it: a teacher's window gives it to the class, a student's fetches it. @param {View} view @param {any} part */
@@ -131,6 +132,19 @@ function walk(view, to) {
   return true;
 }
 
+/** What other views hear of a step. @param {Lesson} lesson @param {number} at @param {(step: number) => boolean} by */
+function stepOf({ title, minutes = 0, items }, at, by) {
+  const { says, number, rest, ...item } = items[at];
+  const after = items[at + 1];
+  const next = after && {
+    heading: after.heading,
+    picture: after.picture,
+    says: after.says + after.number + after.rest,
+  };
+  const about = { title, minutes, at, n: items.length, next };
+  return { ...item, ...about, says: says + number + rest, by };
+}
+
 /** @param {View} view */
 function draw(view) {
   const { items, title } = lessonOf(view);
@@ -141,7 +155,7 @@ function draw(view) {
   if (!item) return redraw(view, []); // the class's lesson is on its way
   const by = (/** @type {number} */ step) => walk(view, want + step);
   const said = item.says + item.number + item.rest;
-  bus.tell({ steps: { at: want, heading: item.heading, says: said, panel: item.panel, by } });
+  bus.tell({ steps: stepOf(lessonOf(view), want, by) });
   if (view.sought !== item) until(view, "sight", bring(placeOf(view), item.panel));
   view.sought = item;
   const says = make("p", { class: "says", dir: "auto" }, item.says);
@@ -179,6 +193,7 @@ function draw(view) {
     item.question && opening(view, `question ${want}`, item.question, item.answer),
     item.note && opening(view, `note ${want}`, say("note"), item.note),
     item.done && make("p", "done", say("done", { when: item.done })),
+    !view.header.of_class && speaking(),
   ].filter(Boolean);
   redraw(view, [
     make(
@@ -213,6 +228,19 @@ function draw(view) {
     says: said,
   });
 }
+
+/** The press that opens the speaker's window, which the presenter hears. */
+const speaking = () =>
+  make(
+    "button",
+    {
+      class: "small",
+      type: "button",
+      data: { focus: "speaker" },
+      onclick: () => bus.tell({ speaker: (bus.now.speaker || 0) + 1 }),
+    },
+    say("speaker"),
+  );
 
 /** What opens at a press and stays as it was left. @param {View} view @param {string} name @param {string} label @param {string} inside */
 function opening(view, name, label, inside) {

@@ -195,6 +195,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     const word = (/** @type {number} */ cell) =>
       Number.isNaN(values[cell]) ? undefined : wordAt(words, share(cell));
     pen.cells(area, m, n, word, cache && (cache.images ||= {}));
+    const framed = new Set(marks.map((/** @type {any[]} */ [row, column]) => row * n + column));
     const labelled = new Set(
       marks.map((/** @type {any[]} */ [row, column, text]) => text && row * n + column),
     );
@@ -204,6 +205,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
       for (let cell = 0; cell < m * n; cell++) {
         if (Number.isNaN(values[cell]) || labelled.has(cell)) continue;
+        if (pen.screen && !framed.has(cell)) continue; // the others are read by pointing at them
         const fill = inkOn(wordAt(words, share(cell)));
         pen.text(
           left + ((cell % n) + 0.5) * wide,

@@ -55,6 +55,7 @@ import { titleOfVotes } from "./vote_figure.js";
 
 /** @typedef {import("./mount.js").View} View */
 const words = sentences("flow");
+const beside = sentences("formula");
 const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
@@ -140,18 +141,20 @@ function build(view, starts) {
   const gap = `${GAP * view.type}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip notranslate", translate: "no", role: "status" });
-  const hasFlow = figures.some(isFlow); // its picture comes first
   const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
   view.restate = (/** @type {any} */ one) =>
     restate({ shown: one?.formulas, focus: one?.focus || header.focus });
   const walked = figures.find((each) => each.frames);
   view.restate(walked?.frames[walked.current]);
+  const asked = header.formulas.length > 0 && !header.first && !header.bare; // on a press
+  const isOpen = view.more ? view.more.open : asked && document.querySelector(".st-key-lesson-bar");
   const more =
-    header.details.length > 0 &&
+    (asked || header.details.length > 0) &&
     make(
       "details",
-      "",
-      make("summary", "", "Details"),
+      isOpen ? { open: "" } : "",
+      make("summary", "", beside(asked ? "asked" : "details")),
+      asked && formulas,
       ...header.details.map((line) =>
         make("p", { dir: "auto" }, ...explained(header.terms, line, terms)),
       ),
@@ -161,15 +164,15 @@ function build(view, starts) {
     hostOf(view.root).dataset.details = isClosed ? "closed" : ""; // the page has links beside it
   };
   if (more) /** @type {HTMLElement} */ (more).ontoggle = toggled;
+  view.more = more;
   toggled();
   redraw(
     view,
     [
       header.title && !header.bare && make("h2", { dir: "auto" }, ...titleOf(view)),
       button ? make("div", "above", finding, button) : finding,
-      header.formulas.length > 0 && !hasFlow && formulas,
+      header.formulas.length > 0 && !asked && formulas,
       row,
-      header.formulas.length > 0 && hasFlow && formulas,
       more,
       tip,
       meanings(header.terms),

@@ -1,15 +1,16 @@
 // @ts-check
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
 // headline and its caption. Arrows walk the findings and the heads, or from picture to picture; F puts
-// numbers into the formula; B blanks; Esc returns.
+// numbers into the formula; Q shows the question of a lesson's step; S opens the speaker's window; B blanks;
+// Esc returns.
 
 import { bus } from "./bus.js";
-import { send, spelled, wayIn } from "./class_part.js";
+import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { typeset } from "./formula.js";
 import { isRunning } from "./optimistic_updates.js";
-import { clamp } from "./theme.js";
+import { clamp, onScreen } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf, worded } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
@@ -60,7 +61,13 @@ function listen(view) {
     const drawn = (/** @type {MutationRecord} */ one) => one.type === "attributes";
     if (bus.now.presenter && all.some((one) => drawn(one) || !inside(one.target))) later(view);
   });
-  hear(view, () => bus.now.presenter && later(view)); // a view may move by itself
+  let asked = bus.now.speaker;
+  hear(view, ({ presenter, speaker }) => {
+    if (asked !== speaker) open(view);
+    asked = speaker;
+    if (presenter) later(view); // a view may move by itself
+  });
+  if (sessionStorage.getItem("headlight speaker")) speak(view);
   view.says = spokenLine("announced");
   view.root.append(view.says);
   addEventListener("keydown", view.keys);
@@ -78,15 +85,43 @@ function listen(view) {
 /** @param {View} view @param {KeyboardEvent} event */
 function pressed(view, event) {
   if (!plainKey(event) || typing(event)) return;
+  if (acts(view, event.key.length === 1 ? event.key.toLowerCase() : event.key))
+    event.preventDefault();
+}
+
+/** What a key does; false where it does nothing. @param {View} view @param {string} key */
+function acts(view, key) {
   const on = bus.now.presenter;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (key === "p") on ? leave(view) : enter(view);
-  else if (!on) return;
+  else if (!on) return false;
   else if (key === "Escape") leave(view);
   else if (key === "b") blank(view);
   else if (key === "f") substitute(view);
-  else if (!walks(view, key)) return;
-  event.preventDefault();
+  else if (key === "s") open(view);
+  else if (key === "q" && bus.now.steps?.question) asks(view);
+  else return walks(view, key);
+  return true;
+}
+
+/** Open the speaker's window, or bring it to the front. @param {View} view */
+function open(view) {
+  window.open(new URL("speaker", ROOT), "headlight-speaker", "popup,width=1280,height=800");
+  speak(view);
+}
+
+const OF_SPEAKER = { "<": "ArrowLeft", ">": "ArrowRight" };
+
+/** From here on the speaker's window hears what is shown, and its keys are pressed here. @param {View} view */
+const speak = (view) =>
+  import("./speaker_wall.js").then(({ speak }) =>
+    speak((key) => acts(view, OF_SPEAKER[/** @type {"<"} */ (key)] || key)),
+  );
+
+/** Show the question of the step, or its picture again. @param {View} view */
+function asks(view) {
+  const { at } = bus.now.steps;
+  view.asks = view.asks === at ? undefined : at;
+  present(view);
 }
 
 /** True where the reader types. @param {Event} event */
@@ -109,7 +144,8 @@ function enter(view) {
   view.root.append(view.board);
   page.setAttribute(ON, "on");
   view.at = behind.length = 0;
-  bus.tell({ presenter: true });
+  view.asks = undefined;
+  bus.tell({ presenter: true, slide: undefined });
   view.picture = inSight();
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
@@ -147,6 +183,7 @@ function blank(view) {
   const dark = page.getAttribute(ON) !== "blank";
   page.setAttribute(ON, dark ? "blank" : "on");
   view.board.classList.toggle("blank", dark);
+  bus.tell({ slide: { ...bus.now.slide, dark } });
 }
 
 /** Look again when the page is at rest. @param {View} view */
@@ -167,7 +204,7 @@ function isUnderWay() {
 /** True where the page shows something else than when it was last looked at. @param {View} view */
 function changed(view) {
   const { picture, plate } = view;
-  const current = ofClass(view);
+  const current = inPlace(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   if (cameLate(view)) return true;
@@ -251,8 +288,15 @@ function invitation(view) {
   };
 }
 
-/** What the class shows on this page; undefined where the page's own picture is shown. @param {View} view */
-const ofClass = (view) => question(view) || invitation(view);
+/** The question of a lesson's step, while it is shown. @param {View} view */
+function ofLesson({ asks }) {
+  const { at, heading, question } = bus.now.steps || {};
+  if (asks === undefined || asks !== at) return undefined;
+  return { says: heading, caption: "", asks: question };
+}
+
+/** What is shown in the place of the page's own picture: of the class, or of the lesson; undefined for nothing. @param {View} view */
+const inPlace = (view) => question(view) || invitation(view) || ofLesson(view);
 
 /**
  * The next step of a question, or the one before: the vote ends, the answer is shown, the page's own pictures
@@ -285,13 +329,14 @@ function broughtBack(view, by) {
 function present(view) {
   view.turn = (view.turn || 0) + 1;
   view.formulas.replaceChildren();
-  const current = ofClass(view);
+  const current = inPlace(view);
   view.current = current && JSON.stringify(current);
   if (current) {
     free();
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
-    if ("rows" in current) return ofQuestion(view, answerList(current.rows));
+    if (!("picture" in current)) return inLargeType(view, current);
+    shows(view);
     const about = classroom("qr_code");
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
@@ -315,15 +360,28 @@ function present(view) {
   if (!picture) return;
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
+  shows(view);
   const { width, height } = picture.getBoundingClientRect();
   picture.setAttribute(PICKED, "");
   const room = [head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top];
   fill(view, picture, room, [width, height]);
 }
 
-/** The answers of a question, as large as their room allows. @param {View} view @param {HTMLElement} list */
-function ofQuestion({ plate }, list) {
-  plate.replaceChildren(list);
+/** What is shown, for the speaker's window. @param {View} view @param {string} [svg] of the picture @param {string} [asks] the question in its place */
+function shows({ head, caption }, svg = "", asks = "") {
+  const dark = page.getAttribute(ON) === "blank";
+  const { paper, ink } = onScreen(head);
+  const about = { head: head.innerText, caption: caption.innerText };
+  bus.tell({ slide: { ...about, svg, paper, ink, dark, asks } });
+}
+
+/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, rows?: import("./class_answers.js").Row[] }} current */
+function inLargeType(view, { says, asks = "", rows = [] }) {
+  const { plate, head } = view;
+  if (!asks && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
+  shows(view, "", asks || says);
+  const question = make("p", { class: "asked", dir: "auto" }, asks);
+  plate.replaceChildren(rows.length ? answerList(rows) : question);
   for (const size of ANSWERS) {
     plate.style.fontSize = `${size}px`;
     if (plate.scrollHeight <= plate.clientHeight + 1) return;
@@ -364,15 +422,16 @@ function presentPanel(view, panel) {
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
   const shown = named ? figures : [{ ...first, title: header.title }, ...others];
-  drawSlide(view, { header, look: panel.look, figures: shown }, header.title);
+  drawSlide(view, { header, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
 
-/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {string} name */
-async function drawSlide(view, figures, name) {
+/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures */
+async function drawSlide(view, figures) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
-  if (view.turn === turn && bus.now.presenter) slide(figures, view.plate, name);
+  if (view.turn === turn && bus.now.presenter)
+    shows(view, slide(figures, view.plate, figures.header.title));
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */

@@ -9,7 +9,7 @@ import { cutFlow } from "./flow_figure.js";
 import { picture } from "./linked_weights.js";
 import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
 import { isHeaded, row, titleLines, widths } from "./panel_layout.js";
-import { shown } from "./svg_export.js";
+import { FONT, shown, whole } from "./svg_export.js";
 
 /** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {import("./draw.js").Written} Written */
@@ -60,7 +60,7 @@ const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its c
 const CUT = 0.3; // what it costs to cut a text
 
 /**
- * Draw figures as large as their room allows.
+ * Draw figures as large as their room allows. Returns the picture as SVG.
  * @param {any} view its `header`, its `figures` and its `look`
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
@@ -70,7 +70,10 @@ const CUT = 0.3; // what it costs to cut a text
 export function slide(view, room, name, small = smallest(innerWidth), large = LARGE) {
   const size = { width: room.clientWidth, height: room.clientHeight };
   const { svg } = laid(view, size, small, large);
-  room.replaceChildren(shown(svg, { ...size, role: "group", "aria-label": name }));
+  const about = { ...size, role: "group", "aria-label": name };
+  room.replaceChildren(shown(svg, about));
+  const viewBox = `0 0 ${size.width} ${size.height}`;
+  return whole(svg, { ...about, viewBox, "font-family": FONT });
 }
 
 /** Draw all of the figures, one below the other; the room is as high as they are. @param {any} view @param {HTMLElement} room @param {string} name @param {number} small */

@@ -42,10 +42,14 @@ export function tag(name, attributes, ...inside) {
   return `<${known(name, SVG.elements)}${written}>${inside.join("")}</${name}>`;
 }
 
+/** What is inside a picture as a picture of its own. @param {string} svg @param {import("./allowed.js").PictureAttributes} attributes */
+export const whole = (svg, attributes) =>
+  tag("svg", { xmlns: SPACE, translate: "no", ...attributes }, svg); // widths are measured
+
 /** A picture of a file on the page. @param {string} svg @param {import("./allowed.js").PictureAttributes} attributes */
 export function shown(svg, attributes) {
-  const whole = tag("svg", { xmlns: SPACE, translate: "no", ...attributes }, svg); // widths are measured
-  const made = new DOMParser().parseFromString(whole, "image/svg+xml").documentElement;
+  const text = whole(svg, attributes);
+  const made = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   return /** @type {SVGElement} */ (/** @type {unknown} */ (document.adoptNode(made))); // not a copy of it
 }
 
@@ -113,8 +117,7 @@ export const address = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURICom
 /** An SVG as a PNG of so many times its size. @param {string} svg @param {number} [times] @returns {Promise<Blob>} */
 export async function pixels(svg, times = 2) {
   const image = new Image();
-  const dressed = svg.replace(">", `>${await embedded()}`);
-  image.src = address(dressed);
+  image.src = await dressed(svg);
   await image.decode();
   const canvas = make("canvas", { width: image.width * times, height: image.height * times });
   context(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
@@ -122,6 +125,9 @@ export async function pixels(svg, times = 2) {
     canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no picture"))), "image/png"),
   );
 }
+
+/** An SVG with the screen's font in it as the address of a picture. @param {string} svg */
+export const dressed = async (svg) => address(svg.replace(">", `>${await embedded()}`));
 
 // A picture that is drawn from a file knows no font of the page: the screen's own goes into it.
 async function embedded() {

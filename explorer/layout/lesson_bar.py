@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.panels import lessons
+from explorer.panels import lessons, worksheet
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import lesson as lesson_text
@@ -90,7 +90,8 @@ def show() -> None:
     at = _step() if _step() < len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
-    header = asdict(lesson) | {"at": at, "choices": here}
+    items = [asdict(each) | {"picture": worksheet.picture_address(each)} for each in lesson.items]
+    header = asdict(lesson) | {"items": items, "at": at, "choices": here}
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 
 

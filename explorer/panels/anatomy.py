@@ -27,6 +27,7 @@ from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import (
     MINUS,
     NONE,
+    Written,
     enough_digits,
     fixed,
     percent,
@@ -189,6 +190,7 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     )
     steps = Steps.opened(frames, step, "weight_step")
     tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
+    written = Written(cell.opened.weights[cell.key], weight_texts.texts(cell.opened).weight)
     return Panel(
         title=words("title"),
         finding=words("finding", **cell.slots) + _why_this_head(selection, cell.key),
@@ -201,6 +203,7 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
         formulas=tuple(dict.fromkeys(id for ids, _ in cell.formulas.values() for id in ids)),
+        numbers={"weight": written},
     )
 
 

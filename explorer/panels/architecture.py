@@ -33,6 +33,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import (
     MINUS,
+    Written,
     fixed,
     hundredths,
     percent,
@@ -280,7 +281,14 @@ def flow(
     machine, *below = panel.figures
     drawn = panel.at["run"]
     machine = _with_units(drawn.recording(), _with_whole_words(drawn, machine))
-    return replace(panel, figures=(machine, *below))
+    predicted = prediction_at(drawn, _last_token(machine)).numbers if machine.words else {}
+    return replace(panel, figures=(machine, *below), numbers=panel.numbers | predicted)
+
+
+def _last_token(machine: Flow) -> int:
+    """The token of the picture whose word comes out."""
+    band = machine.bands[-1]
+    return int(band.places[band.selected])
 
 
 def _covered(panel: Panel) -> Panel:
@@ -305,8 +313,7 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     """The picture, whose words that come out are named by the whole ones that they begin."""
     if not machine.words:
         return machine
-    recording, band = run.recording(), machine.bands[-1]
-    token = int(band.places[band.selected])
+    recording, token = run.recording(), _last_token(machine)
     if not logit_lens.predicts_next(recording):
         return machine
     whole = loaded(recording).words_after(recording, token)
@@ -384,6 +391,7 @@ def _machine(
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
         formulas=opened.formulas,
+        numbers=view.numbers,
         at={"run": drawn, **about.place(view.way), "source": view.key},
     )
 
@@ -403,6 +411,16 @@ class FlowView:
     on: Selection | None
     key: int | None
     level: str
+
+    @property
+    def numbers(self) -> dict[str, Written]:
+        """The sizes of the model, and the weight in focus."""
+        card = self.drawn.recording().model
+        sizes = {"vocabulary": card.n_vocab, "width": card.d_model, "heads": card.n_head}
+        numbers = {name: Written.count(n) for name, n in sizes.items()}
+        if self.on is not None and self.key is not None:
+            numbers["weight"] = self.on.weight(self.key)
+        return numbers
 
     @property
     def way(self) -> Way:

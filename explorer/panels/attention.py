@@ -33,8 +33,9 @@ from explorer.analysis.findings import (
     vote_finding,
     word_groups,
 )
-from explorer.analysis.formatting import fixed, hundredths, word_in_sentence
+from explorer.analysis.formatting import Written, fixed, hundredths, word_in_sentence
 from explorer.analysis.word_classes import CONTENT, UNSURE, classes, is_word
+from explorer.analysis.words import merge_weights
 from explorer.components import codec
 from explorer.panels import spec, vote_lines
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
@@ -173,6 +174,10 @@ def heads(
     )
     return Panel(
         title=words("title", heads=len(every)),
+        numbers={
+            "all_heads": Written.count(len(every)),
+            "heads": Written.count(of.pattern.shape[1]),
+        },
         finding=left.note or _on_sinks(every),
         figures=(figure,),
         table=_columns(members),
@@ -493,7 +498,28 @@ def head(
         details=_head_in_words(recording, of, picture),
         caption=picture.caption,
         file=picture.file,
+        numbers=_numbers(selection, token, key),
     )
+
+
+def n_words(recording: Recording) -> int:
+    """The number of words of the first text."""
+    groups = word_groups(recording, recording.streams[0].name)
+    return sum(map(is_word, np.array(groups.labels)[~np.array(groups.special)]))
+
+
+def _numbers(selection: Selection, token: int | None, key: int | None) -> dict[str, Written]:
+    """How many words the text has, and of a selected query the weight of the key that is opened, or
+    of the one that it attends to most, by tokens and by words."""
+    numbers = {"words": Written.count(n_words(selection.recording))}
+    if token is None:
+        return numbers
+    recording, of = selection.recording, selection.attention
+    key = selection.strongest if key is None else key
+    rows, keys = attention_analysis.groups(recording, of, selection.axes)
+    merged = merge_weights(of.pattern[selection.layer, selection.head], rows, keys)
+    by_words = Written.by(hundredths, merged[rows.of[token], keys.of[key]])
+    return numbers | {"weight": selection.weight(key), "word_weight": by_words}
 
 
 # The choices of `heads` and `head`, by their names in an address.

@@ -16,6 +16,7 @@ from explorer.analysis.attention import argmax_id
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
 from explorer.analysis.formatting import (
+    Written,
     exponent_text,
     fixed,
     percent,
@@ -47,7 +48,8 @@ from models.results import Attribution, Neurons, Part
 from models.run import Run
 
 CONCEPT = "attribution"
-N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
+N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 6, 24, 10, 60
+N_TOLD = 3  # of a sum in the order of the network whose numbers stand beside them
 N_CARRIERS, N_SOURCES = 8, 7
 STEPS = 50  # parts of the way of integrated gradients, which a page takes a pass or two for each
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
@@ -159,10 +161,11 @@ def logit(
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
     largest = logit_lens.largest_parts(on.attribution)[0]
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
-    lines = [
-        _largest(on, largest),
-        words("finding", value=signed(on.attribution.logit, 2), **slots),
-    ]
+    numbers = {
+        "logit": Written.by(signed, on.attribution.logit, 2),
+        "largest_part": Written.by(signed, largest.value, 2),
+    }
+    lines = [_largest(on, largest), words("finding", value=numbers["logit"], **slots)]
     if on.against:
         odds = _ratio(abs(on.attribution.logit))
         likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
@@ -175,6 +178,7 @@ def logit(
         details=_method(on, total),
         caption=(words("caption", **slots),),
         file="logit-parts",
+        numbers=numbers,
     )
 
 
@@ -401,8 +405,9 @@ def _sum(on: LogitParts, total: float) -> Bars:
             layers[name] = layers.get(name, 0) + value
         sums = _folded(layers)
     starts = accumulate(list(sums.values())[:-1], initial=0.0)
+    told = sorted(sums, key=lambda name: -abs(sums[name]))[:N_TOLD]
     rows = [
-        BarRow(name, (value,), (_short(value),), start=start)
+        BarRow(name, (value,), (_short(value) * (name in told),), start=start)
         for (name, value), start in zip(sums.items(), starts)
     ]
     label = words("sum_of_two" if on.against else "sum")
@@ -712,11 +717,16 @@ def carriers(
         int, np.unravel_index(np.where(others, values, -np.inf).argmax(), values.shape)
     )
     totals = values.sum(axis=(0, 1))
+    numbers = {
+        "carried": Written.by(signed, values[layer, head, key], 2),
+        "carried_by_all_heads": Written.by(signed, totals[key], 2),
+        "logit": Written.by(signed, on.attribution.logit, 2),
+    }
     slots = {
         **{"logit": on.label, "token": on.at.token, "at": on.at.word, "key": keys.tokens[key]},
-        **{"layer": layer, "head": head, "value": signed(float(values[layer, head, key]), 2)},
-        **{"all": signed(float(totals[key]), 2), "attention": of.name},
-        "total": signed(on.attribution.logit, 2),
+        **{"layer": layer, "head": head, "value": numbers["carried"].text},
+        **{"all": numbers["carried_by_all_heads"], "attention": of.name},
+        "total": numbers["logit"],
     }
     return Panel(
         title=words("title"),
@@ -730,6 +740,7 @@ def carriers(
         caption=(words("caption", **slots),),
         file="logit-by-source",
         formulas=("sum-over-heads",),
+        numbers=numbers,
         at={"layer": layer, "head": head, "attention": of.name, "token": on.at.token},
     )
 

@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from explorer.text.templates import sentences
-from models.edits import INPUT_EDITS
+from models.edits import InputEdit
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
@@ -355,7 +355,7 @@ def as_opened(
     """The same of a panel that is asked for by itself. A recording that was handed in and a run
     whose edits change its input are read as they are, and so is any where something of the
     selection is chosen, but not what is read."""
-    if run.contents or any(isinstance(each, INPUT_EDITS) for each in run.edits):
+    if run.contents or any(isinstance(each, InputEdit) for each in run.edits):
         return run, {}
     is_chosen = any(
         chosen.get(each.argument) is not None for each in parameters if each.is_selected

@@ -29,6 +29,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import (
+    Written,
     fixed,
     hundredths,
     named_word,
@@ -446,7 +447,7 @@ def _many(on: SharedVote) -> str:
 def _noun(vote: Vote) -> str:
     """The noun that is named, with its article but for a name, which begins with a capital; "" for
     none."""
-    label = next((each.word for each in vote.ballots if each.key == vote.noun), "")
+    label = next((each.word for each in vote.ballots if each.noun == vote.noun), "")
     the = "" if not label or label[:1].isupper() else sentences(CONCEPT, "votes")("the")
     return the + quoted(label) if label else ""
 
@@ -510,6 +511,8 @@ def heads(
         else comparison.nearest_columns(two.near),
         details=_head_details(two),
         caption=two.caption(words("caption", a=_named(of_a), b=_named(of_b))),
+        numbers=_numbers(predicted)
+        | {"distance": Written.by(fixed, comparison.pair_distance(two.patterns, of_a, of_b))},
         file="-".join(["heads", *map(str, (*of_a, *of_b))]),
     )
 
@@ -673,7 +676,7 @@ def difference(
     of_a, of_b = two.heads((layer, head), head_of_b)
     _, _, change, _, high = comparison.pair_matrices(two.patterns, of_a, of_b)
     largest = comparison.largest_row_change(two.patterns, of_a, of_b)
-    distance = fixed(comparison.pair_distance(two.patterns, of_a, of_b))
+    distance = Written.by(fixed, comparison.pair_distance(two.patterns, of_a, of_b))
     cells = comparison.pair_columns(two.patterns, of_a, of_b)
     names = {"a": _named(of_a), "b": _named(of_b)}
     order = np.argsort(-np.abs(cells["B - A"]), kind="stable")
@@ -714,6 +717,7 @@ def difference(
         table=cells,
         details=words.lines("details"),
         caption=two.caption(words("caption", **names)),
+        numbers={"distance": distance},
         file="-".join(["difference", *map(str, (*of_a, *of_b))]),
     )
 
@@ -859,6 +863,7 @@ def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Pa
     return Panel(
         title=words("title"),
         finding=_predicted(both),
+        numbers=_numbers(both),
         figures=(bars,),
         table={"word": order}
         | {
@@ -886,6 +891,15 @@ def _predicted(both: Sequence[SidePrediction]) -> str:
             slots = {"side": side, "word": word, "p": tenths(p), "task": one.task, "why": rest.why}
             return sentences(CONCEPT, "predictions")("one", **slots)
     return ""
+
+
+def _numbers(both: Sequence[SidePrediction]) -> dict[str, Written]:
+    """The probability of each side's prediction."""
+    return {
+        f"probability_{side}": Written.by(tenths, one.words[0][1])
+        for side, one in zip("ab", both)
+        if one.words
+    }
 
 
 def _predictions(two: TwoRuns, token: int | None) -> tuple[SidePrediction, SidePrediction]:

@@ -22,6 +22,7 @@ from explorer.analysis.figures import (
     TokenRow,
 )
 from explorer.analysis.formatting import (
+    Written,
     fixed,
     percent,
     plural,
@@ -46,7 +47,7 @@ from models.results import FFNActivations
 from models.run import Run
 
 CONCEPT = "feed_forward"
-N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
+N_UNITS, N_WORDS, N_TOKENS = 5, 4, 60
 N_NAMED = 4  # words in the finding
 
 
@@ -231,7 +232,7 @@ def _units(
         BarRow(
             words("unit", unit=each),
             (float(shares[each]), float(hidden.after[each])),
-            (percent(float(shares[each])), fixed(float(hidden.after[each]))),
+            (percent(float(shares[each])), fixed(float(hidden.after[each])) * (each == selected)),
             selected=each == selected,
             key=str(each),
         )
@@ -350,6 +351,7 @@ def network(
         file=f"L{layer}-ffn-network",
         formulas=("ffn", "smooth-ffn", "gated-ffn"),
         focus=("max", "act"),
+        numbers={"units": Written.count(n)} | ({"half": Written.count(fewest)} if fewest else {}),
         at={"layer": layer},
     )
 

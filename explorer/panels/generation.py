@@ -21,6 +21,7 @@ from explorer.analysis.answers import (
 )
 from explorer.analysis.figures import BarRow, Bars, Box, Facts, Links, Loops, Matrix, TokenRow
 from explorer.analysis.formatting import (
+    Written,
     enough_digits,
     hundredths,
     plural,
@@ -198,6 +199,7 @@ def next_token(
         details=_details(prediction),
         caption=(words("caption", n=n, settings=prediction.settings or words("one")),),
         file=f"after-{len(on.tokens)}-tokens",
+        numbers=_token_probability(prediction),
     )
 
 
@@ -221,6 +223,13 @@ def _next_token(run: Run, ids: str, sampling: Sampling, seed: int) -> NextToken:
     labels = run.loaded.labels([each.id for each in listed])
     names = {each.id: label for each, label in zip(listed, labels)}
     return NextToken(on, of, seed, drawn, listed, names, on.text.whole)
+
+
+def _token_probability(prediction: NextToken) -> dict[str, Written]:
+    """The probability of the likeliest next token, nothing where none is asked for."""
+    is_asked = not (prediction.on.text.ended or prediction.on.text.full)
+    first = prediction.listed[0] if is_asked else None
+    return {"token_probability": Written.by(tenths, first.own)} if first else {}
 
 
 def _finding(run: Run, prediction: NextToken) -> str:
@@ -755,14 +764,17 @@ def loops(run: Run) -> Panel:
         plural(n, "time"),
         (Box(words("embedding")), block, Box(words("predict"))),
     )
-    numbers = {"stored": stored, "scores": n_scores, "read": n, "read without the cache": without}
+    rows = {"stored": stored, "scores": n_scores, "read": n, "read without the cache": without}
+    numbers = {"stored": Written.count(stored), "read_without_cache": Written.count(without)}
+    stored_text, without_text = numbers.values()
     return Panel(
         words("title"),
-        words("finding", n=plural(n, "token"), stored=f"{stored:,}", without=f"{without:,}"),
+        words("finding", n=plural(n, "token"), stored=stored_text, without=without_text),
         (Loops(boxes=(token,)),),
-        table={"quantity": list(numbers), "value": list(numbers.values())},
+        table={"quantity": list(rows), "value": list(rows.values())},
         details=words.lines("details"),
         caption=(words("caption"),),
         file="generation-loops",
+        numbers=numbers,
         formulas=("cache",),
     )

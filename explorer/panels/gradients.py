@@ -10,7 +10,7 @@ import numpy as np
 from explorer.analysis import gradients, residual
 from explorer.analysis.caption import caption
 from explorer.analysis.figures import Chart, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, percent, power
+from explorer.analysis.formatting import Written, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
@@ -202,6 +202,7 @@ def jacobian(
         caption=(words("caption", **slots),),
         file=f"jacobian-{site}-token{token}",
         formulas=("jacobian",),
+        numbers={"width": Written.count(d)},
         at={"site": site, "stream": selection.stream.name},
     )
 

@@ -13,7 +13,15 @@ from explorer.analysis import interventions, offers, opening
 from explorer.analysis import words as words_analysis
 from explorer.analysis.csv import Cells
 from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, hundredths, named_word, percent, signed, tenths
+from explorer.analysis.formatting import (
+    Written,
+    fixed,
+    hundredths,
+    named_word,
+    percent,
+    signed,
+    tenths,
+)
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.analysis.word_classes import is_word
 from explorer.panels import spec
@@ -387,6 +395,7 @@ def experiments(
         details=words.lines("details"),
         caption=(on.place, words("caption", attention=selected.attention.name)),
         file="experiments",
+        numbers={"answer_before": Written.by(_percent, p)} if word else {},
     )
 
 
@@ -509,7 +518,17 @@ def effect(
         details=(*details, *words.lines("details")),
         caption=(on.place, *_target_line(on.plain)),
         file="effect",
+        numbers={} if isinstance(change, str) else _of_answer(change),
     )
+
+
+def _of_answer(change: interventions.PredictionChange) -> dict[str, Written]:
+    """The probability of the likeliest word of the unedited run, in it and in the edited one."""
+    id = change.top_before
+    return {
+        "answer_before": Written.by(_percent, change.before[id]),
+        "answer_after": Written.by(_percent, change.after[id]),
+    }
 
 
 def _moved_prediction(on: Pair, change: interventions.PredictionChange | str, out: str = "") -> str:
@@ -519,10 +538,9 @@ def _moved_prediction(on: Pair, change: interventions.PredictionChange | str, ou
         return ""
     words = sentences(CONCEPT, "effect")
     word, top = loaded(on.plain).labels((change.top_before, change.top_after))
-    before, after = float(change.before[change.top_before]), float(change.after[change.top_before])
-    texts = _percent(before), _percent(after)
-    name = "stays" if texts[0] == texts[1] else "falls" if after < before else "rises"
-    sentence = words(name, word=word, before=texts[0], after=texts[1])
+    before, after = _of_answer(change).values()
+    name = "stays" if before.text == after.text else "falls" if after < before else "rises"
+    sentence = words(name, word=word, before=before, after=after)
     if out:
         return f"{words('without', out=out, first=word, second=top)} {sentence}"
     if change.top_before == change.top_after:

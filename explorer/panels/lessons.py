@@ -6,26 +6,26 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from explorer.analysis import opening, residual, word_classes, words
-from explorer.analysis.attention import axes, groups
+from explorer.analysis import opening, residual, word_classes
+from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import hundredths, tenths
-from explorer.panels import architecture, lesson_numbers
+from explorer.panels import architecture, link_words, spec
+from explorer.panels.attention import n_words
 from explorer.panels.choice import FALSE
-from explorer.panels.lesson_numbers import Hero, StepPlace
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.text import lesson, model_descriptions, places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
-from models.edits import HideToken
+from models.edits import HideToken, from_line
 from models.recording import Attention, Recording, Stream
 from models.run import Run
 
@@ -35,6 +35,24 @@ LONG = 60  # characters of a text up to which a sentence quotes it whole
 FEWEST = 3  # words that a text must have
 SENTENCE_ENDS = re.compile(r"(?<=[.?!]) ")
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
+
+
+@dataclass(frozen=True, eq=False)
+class Hero:
+    """The word that a lesson follows: its token in the first stream, and of the attention that
+    tells most of it a head with its query and key."""
+
+    token: int
+    attention: Attention
+    layer: int
+    head: int
+    query: int
+    key: int
+
+    @property
+    def weight(self) -> float:
+        """The weight of the query on the key."""
+        return float(self.attention.pattern[self.layer, self.head, self.query, self.key])
 
 
 @cache
@@ -60,7 +78,9 @@ def on(run: Run, name: str, token: int | None = None) -> Lesson:
     no lesson has, ValueError where the text or the model shows too little."""
     lesson = written()[name]
     run, token = _subject(run, lesson, token)
-    make = lambda: Lesson(lesson["title"], tuple(_items(run, token, _steps(run, lesson))))
+    make = lambda: Lesson(
+        lesson["title"], tuple(_items(run, token, _steps(run, lesson))), lesson["minutes"]
+    )
     return run.memo(("lesson", name, token), make)
 
 
@@ -95,11 +115,9 @@ def _items(run: Run, token: int | None, steps: Sequence[Mapping[str, Any]]) -> I
     recording = run.recording()
     of = hero(recording, token)
     slots = _slots(run, of)
-    own = next(each for each in recording.attention if each.name == _own(recording))
-    place = StepPlace(run, of, own, int(slots["ffn_layer"]), bool(slots["hides"]))
     at = {"text": run.text, "model": run.model}
     for each in steps:
-        yield _item(each, slots, at, place)
+        yield _item(each, slots, at, run)
 
 
 def _parts(run: Run, recording: Recording) -> set[str]:
@@ -129,17 +147,14 @@ PLAIN = ("panel", "heading", "note", "question", "answer", "done")
 
 
 def _item(
-    written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str], place: StepPlace
+    written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str], run: Run
 ) -> Item:
     """An item with the words and numbers of the text. A sentence whose number this model does not
     show is left out."""
     token = slots["token" if places.ROWS[written["tab"]].of_first_stream else "query_at"]
     choices = {"token": token} | written.get("choices", {})
     filled = {name: value.format_map(slots) for name, value in choices.items()}
-    name = written.get("number", "")
-    number = slots.get(name, "")
-    if name and not number:
-        number = lesson_numbers.of(name, replace(place, edits=filled.get("edits", "")))
+    number = _number(run, written["number"], filled) if "number" in written else ""
     says = written["says"]
     if not number:
         says = " ".join(each for each in SENTENCE_ENDS.split(says) if "{number}" not in each)
@@ -153,6 +168,21 @@ def _item(
     )
 
 
+def _number(run: Run, name: str, words: Mapping[str, str]) -> str:
+    """A number of a panel, "residual.updates:turn", of the lesson's text under the words of a step,
+    "" where the model or the text shows too little for it. Raises KeyError for a panel that is not
+    there."""
+    panel, _, slot = name.partition(":")
+    said = link_words.with_key({key: word for key, word in words.items() if word})
+    known = {each.name for each in spec.choices_by_panel()[panel]}
+    try:
+        edited = run.under(from_line(said["edits"])) if "edits" in said else run
+        made = spec.from_words(panel, edited, {k: v for k, v in said.items() if k in known})
+    except ValueError:
+        return ""
+    return made.numbers[slot].text if slot in made.numbers else ""
+
+
 def hero(recording: Recording, token: int | None = None) -> Hero:
     """The word that a lesson follows and what is brought to it. token: of the first stream; where
     None, and where it is special or not there, that whose next word is predicted, or the word of
@@ -164,7 +194,7 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     own = [each for each in recording.attention if each.query == recording.streams[-1].name]
     if not own:
         raise ValueError(architecture.WORDS("closed", model=recording.model.name))
-    if _n_words(recording) < FEWEST:
+    if n_words(recording) < FEWEST:
         raise ValueError(lesson.REFUSALS("no_word"))
     if token is None or not 0 <= token < len(first.tokens) or first.special[token]:
         token = opening.flow_word(recording, first)
@@ -205,12 +235,6 @@ def _strongest(
     return Hero(token, attention, layer, head, query, key)
 
 
-def _n_words(recording: Recording) -> int:
-    """The number of words of the first text."""
-    groups = word_groups(recording, recording.streams[0].name)
-    return sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)]))
-
-
 def _labels(recording: Recording, stream: Stream) -> tuple[str, ...]:
     """The word that each token is of, (token)."""
     groups = word_groups(recording, stream.name)
@@ -244,9 +268,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "of_row": WORDS("row", row=row, read=query) if is_across else "",
         "key": _labels(recording, keys)[of.key],
         "weight": hundredths(of.weight),
-        "word_weight": hundredths(_word_weight(recording, of)),
         "n": str(len(first.tokens)),
-        "n_words": str(_n_words(recording)),
         "read": str(of.token + 1),
         "width": str(card.d_model),
         "layers": str(attention.pattern.shape[0]),
@@ -267,13 +289,6 @@ def _own(recording: Recording) -> str:
     """The name of the attention of the last text to itself."""
     last = recording.streams[-1].name
     return next(each.name for each in recording.attention if each.query == each.key == last)
-
-
-def _word_weight(recording: Recording, of: Hero) -> float:
-    """The weight between the two words that the query and the key are of, as Heads has it."""
-    rows, keys = groups(recording, of.attention, axes(recording, of.attention))
-    merged = words.merge_weights(of.attention.pattern[of.layer, of.head], rows, keys)
-    return float(merged[rows.of[of.query], keys.of[of.key]])
 
 
 def _ffn_layer(stream: Stream, token: int, layer: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from explorer.analysis import logit_lens, opening, residual
 from explorer.analysis.figures import BarRow, Bars, Chart, Matrix, Series, TextTable
 from explorer.analysis.formatting import (
+    Written,
     fixed,
     plural,
     tenths,
@@ -76,6 +77,11 @@ class Reading:
     def answer(self) -> str:
         """The word that the model predicts at the token."""
         return self.label(int(self.lens.final_id[self.column]))
+
+    @property
+    def probability(self) -> Written:
+        """The probability of the token that the model predicts."""
+        return Written.by(tenths, np.exp(self.lens.logprob[-1, self.column]))
 
     def label(self, id: int) -> str:
         """A word; of a token that the model predicts next, and that begins a word of several, the
@@ -157,6 +163,7 @@ def lens(
         file="lens",
         formulas=("readout",),
         at={"token": on.token},
+        numbers={"token_probability": on.probability},
     )
 
 
@@ -373,8 +380,7 @@ def _finding(on: Reading) -> str:
     """Sentences on the prediction at the token, the site it is settled from, and the actual word's
     rank."""
     words, last = sentences(CONCEPT, "lens"), len(on.lens.sites) - 1
-    p = float(np.exp(on.lens.logprob[last, on.token]))
-    slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": tenths(p)}
+    slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": on.probability}
     site = int(logit_lens.settled_sites(on.lens.rank)[on.token])
     name = logit_lens.site_name(on.lens.sites[min(site, last)])
     leads = words("from_last" if site >= last else "from_site", site=name, **slots)

@@ -19,7 +19,7 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
 )
-from explorer.analysis.formatting import enough_digits, fixed, power
+from explorer.analysis.formatting import Written, enough_digits, fixed, power
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
 from explorer.panels.selection import LookupHead, LookupLayer, LookupQuery, model_name, select
@@ -86,6 +86,7 @@ def rotary(
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-rotary-q{token}",
         formulas=("rotary",),
+        numbers={"turned": Written(degrees[0], slots["first"])},
         at={"pair": int(pairs[0])},
     )
 

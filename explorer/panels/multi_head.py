@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import anatomy, gradients, logit_lens
 from explorer.analysis.figures import BarRow, Bars, Factor, Frame, Matrix, Product, Steps, factor
 from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import fixed, plural, power
+from explorer.analysis.formatting import Written, fixed, plural, power
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
 from explorer.panels import architecture, spec
@@ -111,6 +111,7 @@ def shapes(
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-shapes",
         formulas=(*made_by, "matrices"),
+        numbers={"scores": Written.count(n * m), "width": Written.count(d_model)},
     )
 
 
@@ -211,6 +212,7 @@ def concatenation(
         file=f"L{layer}-concatenation-q{token}",
         formulas=("concatenation",),
         focus=("W_O",),
+        numbers={"side_by_side": Written.count(heads * d_v), "width": Written.count(d_model)},
     )
 
 

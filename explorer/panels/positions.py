@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp, inf, lgamma
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,7 +25,16 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power, tenths
+from explorer.analysis.formatting import (
+    EXP_LIMIT,
+    Written,
+    enough_digits_for_all,
+    fixed,
+    percent,
+    power,
+    power_of_e,
+    tenths,
+)
 from explorer.analysis.predictions import without_mark
 from explorer.analysis.terminology import recording_norm_name, sees_all
 from explorer.panels import spec
@@ -51,7 +61,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, Stream
 from models.results import softmax
 from models.run import Run
 
@@ -297,6 +307,10 @@ def sentence(
         details=tuple(details),
         caption=(words("caption", word=name),),
         file="positions-sentence",
+        numbers={
+            "width": Written.count(run.recording().model.d_model),
+            "position_norm": Written.by(power, sums.encoding[selection.token]),
+        },
         formulas=("embedding",),
     )
 
@@ -689,8 +703,15 @@ def _vectors(
         ),
         file=f"positions-order-L{at[0]}H{at[1]}",
         formulas=("permutation",),
+        numbers={"orders": _n_orders(runs.plain.stream(runs.stream))},
         at={"layer": at[0], "head": at[1], "attention": runs.own.name},
     )
+
+
+def _n_orders(stream: Stream) -> Written:
+    """In how many orders a text's tokens can stand."""
+    log = lgamma(int((~stream.special).sum()) + 1)
+    return Written(exp(log) if log < EXP_LIMIT else inf, power_of_e(log, 2))
 
 
 def _both_weights(
@@ -859,6 +880,10 @@ def encoding(
     pair = _default_pair(d) if pair is None else place_of("pair", pair, d // 2)
     wave, turns = positions.wave(n, d, pair), positions.wavelengths(d)
     sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
+    numbers = {
+        name: Written.by(power, turns[each])
+        for name, each in (("wave", pair), ("fastest_wave", 0), ("slowest_wave", -1))
+    }
     (angle,) = enough_digits_for_all(
         [(sine, np.sin), (cosine, np.cos)], float(wave.angle[1]), least=4, write=power
     )
@@ -872,9 +897,9 @@ def encoding(
         finding=words(
             "finding",
             pair=pair,
-            turn=power(float(turns[pair])),
-            fast=power(float(turns[0])),
-            slow=power(float(turns[-1])),
+            turn=numbers["wave"],
+            fast=numbers["fastest_wave"],
+            slow=numbers["slowest_wave"],
         )
         + _not_added(runs),
         figures=(
@@ -911,6 +936,7 @@ def encoding(
         caption=(words("caption", n=n, d=d),),
         file=f"positions-{n}x{d}-pair{pair}",
         formulas=("sinusoids",),
+        numbers=numbers,
         at={"width": d, "pair": pair, "position": framed if 0 <= framed < n else 1},
     )
 

@@ -23,6 +23,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import (
     BLANKS,
     CHARACTER_PART,
+    Written,
     enough_digits,
     fixed,
     named_word,
@@ -80,6 +81,16 @@ class Prediction:
         whole = self.whole[first.id]
         return self.unmarked(whole.word), "at most " * whole.cut + tenths(whole.own)
 
+    @property
+    def numbers(self) -> dict[str, Written]:
+        """The probability of the most likely word, and that of the most likely token."""
+        first = self.words[0]
+        own = self.whole[first.id].own if first.id in self.whole else first.own
+        return {
+            "probability": Written(own, self.answer[1]),
+            "token_probability": Written.by(tenths, first.own),
+        }
+
     def label(self, id: int) -> str:
         """A word; of a token that begins one of several the token and the word."""
         if id in self.whole:
@@ -125,6 +136,7 @@ def word(
         file=f"{'after-' if is_next else ''}token-{on.at.token}",
         formulas=("readout", "entropy"),
         at={"token": on.at.token},
+        numbers=on.numbers,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.analysis import residual
 from explorer.analysis.figures import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
-from explorer.analysis.formatting import plural, power
+from explorer.analysis.formatting import Written, plural, power
 from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
 from explorer.analysis.measure import gaussian
 from explorer.analysis.word_classes import is_word
@@ -41,9 +41,10 @@ def bottleneck(run: Run) -> Panel:
     rows = window(len(places), (0, len(places) - 1), MOST_TOKENS)
     tokens = [stream.tokens[at] for at in places]
     n = len(places)
+    numbers = {"gradient_left": Written.by(power, left[0], 2)}
     slots = {
         **{"first": tokens[0], "last": tokens[-1], "n": n, "steps": plural(n - 1, "state")},
-        **{"left": power(float(left[0]), 2), "width": NETWORK_WIDTH, "networks": N_NETWORKS},
+        **{"left": numbers["gradient_left"].text, "width": NETWORK_WIDTH, "networks": N_NETWORKS},
     }
     relay = Relay(
         words("picture", **slots),
@@ -71,4 +72,5 @@ def bottleneck(run: Run) -> Panel:
         caption=(words("caption", **slots),),
         file="recurrent-bottleneck",
         formulas=("recurrence",),
+        numbers=numbers,
     )

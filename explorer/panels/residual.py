@@ -31,6 +31,7 @@ from explorer.analysis.figures import (
     TextTable,
 )
 from explorer.analysis.formatting import (
+    Written,
     enough_digits_for_all,
     fixed,
     percent,
@@ -201,9 +202,9 @@ class TokenMap:
         )
 
     @property
-    def value(self) -> str:
+    def value(self) -> Written:
         """The value of the selected cell."""
-        return self.text(float(self.grid.values[self.selection.token, self.column]))
+        return Written.by(self.text, self.grid.values[self.selection.token, self.column])
 
 
 def _short(group: str) -> str:
@@ -214,6 +215,7 @@ def _short(group: str) -> str:
 
 # By the names of the sentences.
 KEYS = dict(zip(MEASURES, ("rotation", "update", "share", "cosine", "state")))
+NAMES = dict(zip(KEYS.values(), ("turn", "norm", "share", "cosine", "state_norm")))  # of numbers
 
 
 Log = Annotated[
@@ -321,7 +323,7 @@ def _by_measure(
             key,
             place=name if key != "state" else chosen.name,
             token=selection.word,
-            value=token_map.value,
+            value=token_map.value.text,
             rank=words(f"{key}_rank", block=block) if is_largest else "",
         )
         + token_map.beside(),
@@ -346,6 +348,7 @@ def _by_measure(
         file=f"updates-{key}",
         formulas=("added",) if layers else ("added", "add-norm"),
         at={"site": chosen.site, "stream": selection.stream.name},
+        numbers={NAMES[key]: token_map.value},
     )
 
 
@@ -375,12 +378,15 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     (answer,) = loaded(recording).labels([guesses.answer])
     answer = without_mark(answer, after_special=bool(selection.stream.special[token]))
     rises = guesses.after[at] >= guesses.before[at]
+    numbers = {
+        "update_before": Written.by(tenths, guesses.before[at]),
+        "update_after": Written.by(tenths, guesses.after[at]),
+    }
     slots = {
         "place": _capital(place.name),
         "answer": answer,
         "token": typed,
-        "before": tenths(float(guesses.before[at])),
-        "after": tenths(float(guesses.after[at])),
+        **{name.removeprefix("update_"): each for name, each in numbers.items()},
         "least": f"{100 * opening.TURNS:g}",
         "block": "layer" if layers else "sub-layer",
         "norm": power(norms[site]),
@@ -420,6 +426,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         file="updates-prediction",
         formulas=("added",) if layers else ("added", "add-norm"),
         at={"site": site, "stream": selection.stream.name, "run": hidden if is_hidden else run},
+        numbers=numbers,
     )
 
 
@@ -437,7 +444,7 @@ def _listed(
         BarRow(
             _update_label(places[guesses.sites[each]]),
             (float(guesses.after[each]), norms[guesses.sites[each]]),
-            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]])),
+            (tenths(float(guesses.after[each])), power(norms[guesses.sites[each]]) * (each == at)),
             selected=each == at,
             key=guesses.sites[each],
         )
@@ -751,6 +758,7 @@ def norm_steps(
     place, name = norms.places[site], norms.name(site)
     vectors = residual.norm_vectors(selection.stream, norms.weights, site, token)
     changed = residual.norm_change(selection.stream, site, token, times, *norms.weights[site][2:])
+    steps = residual.norm_stages(vectors)
     slots = {"norm": name, "token": selection.word, "place": place.name, "times": f"{times:g}"}
     worst = residual.largest_other(changed.batch, token)
     least = residual.largest_other(changed.layer, token)
@@ -782,6 +790,11 @@ def norm_steps(
         caption=_caption(selection, words("caption", **slots)),
         file=f"norm-{site}-token{token}",
         formulas=("layer-norm", "rms-norm", "batch-norm"),
+        numbers={
+            "mean": Written.by(fixed, steps["mean μ"][0]),
+            "spread": Written.by(fixed, steps["spread σ"][0]),
+            "length": Written.by(power, steps["length"][0]),
+        },
         at={"site": site, "stream": selection.stream.name},
     )
 

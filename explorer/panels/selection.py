@@ -12,6 +12,7 @@ import numpy as np
 from explorer.analysis import consistency, logit_lens, opening
 from explorer.analysis.attention import Axes, axes
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.formatting import Written, hundredths
 from explorer.analysis.head_naming import Head as NamedHead
 from explorer.panels.choice import EVERY, Choice
 from explorer.text.markdown_escape import literal
@@ -72,6 +73,10 @@ class Selection:
     def strongest(self) -> int:
         """The key of the largest weight."""
         return int(np.nan_to_num(self.weights, nan=-1).argmax())
+
+    def weight(self, key: int) -> Written:
+        """The query's weight on a key, as sentences have it."""
+        return Written.by(hundredths, self.attention.pattern[(*self.at, key)])
 
     def place_of_key(self, key: int) -> int:
         """The place of a key as `place_of` gives it."""

@@ -25,6 +25,7 @@ from explorer.analysis.figures import (
     Strips,
 )
 from explorer.analysis.formatting import (
+    Written,
     enough_digits,
     fixed,
     hundredths,
@@ -131,6 +132,7 @@ def temperature(
         details=words.lines("details"),
         caption=(words("caption", **selection.slots),),
         file=f"L{layer}H{head}-soft-lookup",
+        numbers={"weight": selection.weight(selection.strongest)},
         formulas=("weighted-sum",),
     )
 
@@ -492,6 +494,7 @@ def scoring(
         caption=(words("caption", layer=layer, head=head),),
         file=f"L{layer}H{head}-scoring",
         formulas=("scorings",),
+        numbers={"asymmetry": Written.by(fixed, variants[2].asymmetry)},
         at=dict(zip(("token", "source"), pair)) if pair else {},
     )
 

@@ -23,6 +23,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import (
     MINUS,
+    Written,
     fixed,
     hundredths,
     plural,
@@ -42,7 +43,6 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.edits import AddToHead, MeanHead, PatchHead, ScaleHead, SetHead, ZeroHead
 from models.run import Run
 
 CONCEPT = "softmax"
@@ -79,11 +79,12 @@ def mask(
     columns = window(allowed.shape[1], (key,), N_WRITTEN) if selection.is_across else rows
     cells = np.ix_(rows, columns)
     n_masked = int((~allowed).sum())
+    numbers = {"masked": Written.count(n_masked), "weight": selection.weight(key)}
     slots = {
         **selection.slots,
-        **{"n": f"{n_masked:,}", "cells": f"{allowed.size:,}", "model": selection.model},
+        **{"n": numbers["masked"], "cells": f"{allowed.size:,}", "model": selection.model},
         "key": selection.axes.keys[key],
-        "weight": hundredths(float(of.pattern[(*selection.at, key)])),
+        "weight": numbers["weight"],
     }
     marks = ((int(np.flatnonzero(rows == token)[0]), int(np.flatnonzero(columns == key)[0]), ""),)
     scores = of.scores[layer, head].astype(np.float64)[cells]
@@ -128,6 +129,7 @@ def mask(
         file=f"L{layer}H{head}-mask",
         formulas=("mask", "softmax"),
         focus=("M", "M_ij"),
+        numbers=numbers,
     )
 
 
@@ -203,10 +205,14 @@ def saturation(
     usual = np.isclose(scale, width**-0.5)
     left, gone = gradient(scaled), gradient(raw)
     key = int(raw.argmax())
+    numbers = {
+        "softmax_gradient": Written.by(fixed, left),
+        "softmax_gradient_unscaled": Written.by(fixed, gone),
+    }
     slots: dict[str, Any] = {
         **selection.slots,
         **{"root": f"√{width}" if usual else power(1 / scale, 3), "key": selection.axes.keys[key]},
-        **{"left": fixed(left), "gone": fixed(gone)},
+        **dict(zip(("left", "gone"), (each.text for each in numbers.values()))),
         **{"with": hundredths(float(scaled[key])), "without": hundredths(float(raw[key]))},
     }
     finding = "finding" if round(gone, 2) < round(left, 2) else "finding_kept"
@@ -227,6 +233,7 @@ def saturation(
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-saturation-q{token}",
         formulas=("score", "softmax-gradient"),
+        numbers=numbers,
     )
 
 
@@ -277,9 +284,8 @@ def combination(
     layer, head, token = selection.at
     expect_vectors(selection)
     words, of = sentences(CONCEPT, "combination"), selection.attention
-    for kind in (ZeroHead, MeanHead, ScaleHead, SetHead, AddToHead, PatchHead):
-        if edit := consistency.head_edit(selection.recording, kind, of.name, (layer, head)):
-            raise ValueError(words("edited", edit=edit))
+    for edit in consistency.head_edits(selection.recording, of.name, layer, head):
+        raise ValueError(words("edited", edit=edit))
     allowed = np.flatnonzero(selection.allowed[token])
     weights = of.pattern[selection.at].astype(np.float64)
     values = of.v[layer, head].astype(np.float64)
@@ -288,10 +294,14 @@ def combination(
     z = weights @ values
     key = int(order[0])
     total = fixed(float(weights.sum()))
+    numbers = {
+        "sum_of_weights": Written(weights.sum(), total),
+        "weight": selection.weight(key),
+    }
     slots = {
         **selection.slots,
         **{"n": len(allowed), "d": values.shape[1], "total": total},
-        **{"key": selection.axes.keys[key], "weight": hundredths(float(weights[key]))},
+        **{"key": selection.axes.keys[key], "weight": numbers["weight"]},
         "others": len(others),
     }
     rest = (weights[others], values[others]) if len(others) else None
@@ -315,6 +325,7 @@ def combination(
         file=f"L{layer}H{head}-combination-q{token}",
         formulas=("weighted-sum", "rows"),
         focus=("a_ij", "v_j"),
+        numbers=numbers,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -26,6 +27,7 @@ from explorer import figure_engine, figure_export, html_export, plotly_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, by_itself, file_of, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
+from explorer.analysis.formatting import Written
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.figure_export import Sheet
@@ -43,7 +45,7 @@ from explorer.panels.choice import (
     parsed,
     resolved,
 )
-from explorer.text import glossary
+from explorer.text import glossary, places
 from explorer.text.formulas import formula_lines
 from explorer.text.templates import sentences
 from models import registry
@@ -75,8 +77,10 @@ class Panel:
     explorer/text/formulas.toml, those that are about the model stand beside the figures, with
     numbers of the layer, head and token among the choices, or among `at`, which stands for
     choices that were left open, and for the run where another one is drawn; focus: symbols in them
-    that are spoken of. made_of: recordings that a caller handed in, for which its runs stand, and
-    their models; the app hands in none, so that what it keeps holds none.
+    that are spoken of. numbers: those of its sentence and its picture by their names, of which one
+    means the same in every panel of a run with the same word, head and layer. made_of: recordings
+    that a caller handed in, for which its runs stand, and their models; the app hands in none, so
+    that what it keeps holds none.
     """
 
     title: str
@@ -95,6 +99,7 @@ class Panel:
     formulas: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()
     at: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Written] = field(default_factory=dict)
     made_of: tuple[Recording | Model, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
@@ -136,6 +141,7 @@ class Panel:
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
             "formulas": self.typeset() if self.formulas else [],
+            "first": places.is_formula_first(self.name),
             "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),
@@ -264,6 +270,7 @@ class Panel:
             "details": self.details,
             "caption": self.caption,
             "call": self.call,
+            "numbers": {name: _plain_number(each) for name, each in self.numbers.items()},
             "table": plain_columns(self.table),
             "token": self.token,
         }
@@ -310,6 +317,11 @@ def way_back(panels: Sequence[Panel]) -> dict[str, str]:
         wanted["edits"] = to_line(run.edits)
         wanted["target"] = run.target if isinstance(run.target, str) else ""
     return {name: value for name, value in wanted.items() if value}
+
+
+def _plain_number(number: Written) -> dict[str, float | str | None]:
+    """A number as JSON has it, null where it is none, and as a sentence has it."""
+    return {"value": float(number) if isfinite(number) else None, "text": number.text}
 
 
 def _plain_choice(value: Any) -> Any:

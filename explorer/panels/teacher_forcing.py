@@ -7,6 +7,7 @@ import numpy as np
 from explorer.analysis import logit_lens
 from explorer.analysis.figures import Matrix, truncation_note, window
 from explorer.analysis.formatting import (
+    Written,
     plural,
     power_of_e,
     tenths,
@@ -44,10 +45,14 @@ def offset(run: Run) -> Panel:
     places = window(n, (n - 1,), N_COLUMNS)
     best = int(places[p[places].argmax()])
     right = int((likeliest == at.stream.ids[1:]).sum())
+    numbers = {
+        "target": Written.by(tenths, p[best]),
+        "text_probability": Written(np.exp(np.log(p).sum()), power_of_e(float(np.log(p).sum()), 2)),
+    }
     slots = {
-        **{"input": tokens[best], "target": tokens[best + 1], "p": tenths(float(p[best]))},
+        **{"input": tokens[best], "target": tokens[best + 1], "p": numbers["target"]},
         **{"tokens": plural(n, "next token"), "places": plural(right, "position")},
-        "all": power_of_e(float(np.log(p).sum()), 2),
+        "all": numbers["text_probability"],
     }
     rows = (
         [tokens[each] for each in places],
@@ -85,6 +90,7 @@ def offset(run: Run) -> Panel:
         caption=(words("caption"),),
         file="teacher-forcing",
         formulas=("chain",),
+        numbers=numbers,
     )
 
 

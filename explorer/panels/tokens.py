@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import word_classes
 from explorer.analysis.figures import BarRow, Bars, Figure, Stack, TokenRow, truncation_note, window
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import plural
+from explorer.analysis.formatting import Written, plural
 from explorer.analysis.words import Groups
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
@@ -85,6 +85,7 @@ def merges(run: Run, token: InPieces = OPENS) -> Panel:
         details=words.lines("details"),
         caption=(words("caption"),),
         file=f"tokens-{token}",
+        numbers={"pieces": Written.count(len(pieces))},
     )
 
 

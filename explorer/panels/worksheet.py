@@ -15,7 +15,7 @@ from explorer.panels.choice import choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
-from models.edits import HideToken
+from models.edits import HideToken, to_line
 from models.run import Run
 
 WORDS = sentences("lesson", "worksheet")
@@ -84,18 +84,36 @@ def _step(at: int, item: Item) -> list[Line]:
 def pictured(item: Item) -> Panel | None:
     """The panel of a step, under the choices of its address; None where it has none, or where that
     cannot be shown."""
-    if item.panel not in spec.panel_names():
+    try:
+        run, choices = _choices(item)
+        return spec.from_words(item.panel, run, choices)
+    except UNSHOWN:
         return None
-    words = _chosen(item)
+
+
+def picture_address(item: Item, ending: str = "svg") -> str:
+    """The address of the panel of a step as a file, below that of the app; "" where it has none."""
+    try:
+        run, choices = _choices(item)
+    except UNSHOWN:
+        return ""
+    target = _chosen(item).get("target", "")
+    of_run = {"model": run.model, "text": run.text, "edits": to_line(run.edits), "target": target}
+    words = {name: word for name, word in of_run.items() if word or name == "text"}
+    return address.of_words(item.panel, words | choices, ending)
+
+
+def _choices(item: Item) -> tuple[Run, dict[str, str]]:
+    """The run of a step, and the words of its address that are choices of its panel. Raises
+    ValueError where it has no panel, or words that are none."""
+    if item.panel not in spec.panel_names():
+        raise ValueError(f"no panel is called {item.panel!r}")
     known: set[str] = set()
     for each in parameters(spec.PANELS[item.panel]):
         made_by = each.choice.made_by if each.choice else None
         known |= {part.name for part in choices_of(made_by)} if made_by else {each.name}
-    try:
-        run, words = _shown_there(item.panel, words)
-        return spec.from_words(item.panel, run, {k: v for k, v in words.items() if k in known})
-    except UNSHOWN:
-        return None
+    run, words = _shown_there(item.panel, _chosen(item))
+    return run, {name: word for name, word in words.items() if name in known}
 
 
 def _shown_there(panel: str, words: Mapping[str, str]) -> tuple[Run, dict[str, str]]:

@@ -25,10 +25,7 @@ def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
     place = parts.path.rstrip("/").rpartition("/")[2]
     if place not in places.PLACES:
         return tab_of(words.pop("tab", "")), words
-    tab = words.pop("tab", "") or places.first_tab(place)
-    if places.tab_in(place, tab) != tab:
-        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.ROWS)))
-    return tab, words
+    return tab_of(words.pop("tab", "") or places.first_tab(place)), words
 
 
 def tab_of(word: str) -> str:

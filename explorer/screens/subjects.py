@@ -14,7 +14,7 @@ from explorer.panels.choice import Choice, as_taken, declared, resolve
 from explorer.panels.selection import select
 from explorer.text.templates import sentences
 from models import model_names
-from models.edits import INPUT_EDITS, Edit, from_line, to_line
+from models.edits import Edit, InputEdit, from_line, to_line
 from models.recording import NotFinite, Recording
 from models.run import Run
 
@@ -65,7 +65,7 @@ def followed_edits(plain: Recording, line: str) -> tuple[tuple[Edit, ...], list[
     """The edits of a line of an address that this model and text can follow and that change nothing
     of what it reads, and why its other words are left out."""
     edits, left_out = interventions.read_edits(plain, line)
-    changing = [each for each in edits if isinstance(each, INPUT_EDITS)]
+    changing = [each for each in edits if isinstance(each, InputEdit)]
     said = sentences("interventions", "tab")
     left_out += [f"“{each}” {said('changes_input')}" for each in changing]
     return tuple(each for each in edits if each not in changing), left_out

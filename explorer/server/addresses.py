@@ -27,12 +27,12 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 GET_PATHS = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
     rf"favicon\.png|manifest\.json|healthz|readyz|metrics|join(/[A-Za-z0-9-]{{1,16}})?|"
-    rf"class(/(news|picture|lesson|code\.svg))?|panel/[A-Za-z0-9_.]{{1,80}})"
+    rf"speaker|class(/(news|picture|slide|lesson|code\.svg))?|panel/[A-Za-z0-9_.]{{1,80}})"
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
 POST_PATHS = re.compile(
-    r"/class/(start|join|move|ask|close|again|reveal|answer|end|show|hold)|/ahead"
+    r"/class/(start|join|move|ask|close|again|reveal|answer|end|show|hold|speak|press)|/ahead"
 )
 
 # A file that a reader chose, on its way to their visit; no public server takes one.

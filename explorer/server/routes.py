@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from explorer.classroom import routes
+from explorer.classroom import routes, speaker
 from explorer.components import bundle
 from explorer.server import class_frame, open_files, panel, prefetch
 from explorer.server.addresses import RouteFilter
@@ -166,6 +166,7 @@ ROUTES = [
     Route("/metrics", metrics),
     *panel.ROUTES,
     *prefetch.ROUTES,
+    *speaker.ROUTES,
     *routes.ROUTES,
     *routes.JOIN_ROUTES,
 ]

@@ -16,6 +16,7 @@ from explorer.text.templates import sentences
 
 REFUSALS = sentences("lesson", "refusals")
 MOST_ITEMS = 60
+MOST_MINUTES = 600
 MOST_CHARACTERS = 4000  # of any text of an item
 MOST_BYTES = 400_000  # of a lesson as JSON
 OF_SPEAKER = ("note", "question", "answer")  # of an item, for who speaks alone
@@ -48,16 +49,18 @@ class Item:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A title and its steps in order."""
+    """A title, its steps in order, and the minutes that they take together, 0 for no plan."""
 
     title: str
     items: tuple[Item, ...] = ()
+    minutes: int = 0
 
     @property
     def json(self) -> str:
         """The lesson as a file; what is empty is left out."""
         items = [_bare(asdict(each)) for each in self.items]
-        return json.dumps({"title": self.title, "items": items}, ensure_ascii=False, indent=1)
+        about = {"title": self.title} | ({"minutes": self.minutes} if self.minutes else {})
+        return json.dumps(about | {"items": items}, ensure_ascii=False, indent=1)
 
     @property
     def word(self) -> str:
@@ -91,10 +94,13 @@ def from_json(text: str) -> Lesson:
     items = read["items"]
     if len(items) > MOST_ITEMS:
         raise ValueError(REFUSALS("too_many", n=len(items), most=MOST_ITEMS))
-    title = read.get("title", "")
+    title, minutes = read.get("title", ""), read.get("minutes", 0)
     if not isinstance(title, str) or len(title) > MOST_CHARACTERS:
         raise ValueError(REFUSALS("no_lesson"))
-    return Lesson(_well_formed(title), tuple(_item(at, each) for at, each in enumerate(items, 1)))
+    if type(minutes) is not int or not 0 <= minutes <= MOST_MINUTES:
+        raise ValueError(REFUSALS("no_minutes", most=MOST_MINUTES))
+    steps = tuple(_item(at, each) for at, each in enumerate(items, 1))
+    return Lesson(_well_formed(title), steps, minutes)
 
 
 def from_word(word: str) -> Lesson:
@@ -137,7 +143,7 @@ def local(address: str, at: int) -> str:
         raise ValueError(REFUSALS("elsewhere", at=at)) from error
     place = parts.path.strip("/").rpartition("/")[2] or places.FIRST
     tab = dict(query).get("tab", "")
-    known = place in places.PLACES and tab in ("", places.tab_in(place, tab))
+    known = place in places.PLACES and tab in ("", *places.ROWS)
     if parts.scheme or parts.netloc or not known:
         raise ValueError(REFUSALS("elsewhere", at=at))
     parameters = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]

@@ -85,8 +85,7 @@ class Tab:
 
     label, beside: of a tab that shows one of several rows at a time, what it is called among them,
     and the others, each with its title there. titles: what a tab is called for some models, by
-    their kinds, "classes" for those that classify texts. was_in: the place that addresses of it
-    name which were shared before it stood in its own.
+    their kinds, "classes" for those that classify texts.
 
     panels: the names of those that it shows from top to bottom, below those of one of its views
     where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
@@ -108,6 +107,8 @@ class Tab:
     text: the text that an address of it means which chooses something and says no text; a bare
     address opens on OPENING_TEXT where this is DEFAULT_TEXT. own: choices that no address of
     another tab has, since they are long. of_first_stream: its word is one of the first stream.
+    formula_first: the formulas of its panels stand above their figures; elsewhere a press opens
+    them.
     studied: the concept of the charts in it into which one zooms, and in which one measures.
     """
 
@@ -127,7 +128,6 @@ class Tab:
     label: str = ""
     beside: tuple[Tab, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
-    was_in: str = ""
 
     below: tuple[str, ...] = ()
     subject: str = ""
@@ -144,6 +144,7 @@ class Tab:
     text: str = DEFAULT_TEXT
     own: tuple[str, ...] = ()
     of_first_stream: bool = False
+    formula_first: bool = False
     studied: str = ""
 
 
@@ -210,6 +211,7 @@ ATTENTION = (
             ),
         },
         open_fold="weight_fold",
+        formula_first=True,
         leads={"concepts": Lead("Change the temperature of this softmax")},
     ),
     Tab(
@@ -250,6 +252,7 @@ ARCHITECTURE = (
         wait="Reading the text with and without positions …",
         as_trained=True,
         of_first_stream=True,
+        formula_first=True,
         studied="positions",
     ),
     Tab(
@@ -440,7 +443,6 @@ LEARN = (
                 "twins",
                 "Pre-LN vs post-LN",
                 ("training.pair",),
-                was_in="training",
                 wait="Reading the text at every checkpoint …",
                 reads=(),
                 needs="trainings",
@@ -484,6 +486,7 @@ LEARN = (
         ),
         reads=("target",),
         as_trained=True,
+        formula_first=True,
     ),
 )
 CLASS = (Tab("classroom", "Class", nearest="heads", as_trained=True, is_step=False),)
@@ -515,6 +518,25 @@ def tab_of(row: str) -> Tab:
     return _TAB_OF[row]
 
 
+def _panels(row: Tab) -> set[str]:
+    """The names of the panels of a row, of its views and of its folds."""
+    views = row.views.panels.values() if row.views else ()
+    named = (
+        row.panels,
+        *(each.panels for each in row.folds.values()),
+        *(names for _, names in views),
+    )
+    return {name for names in named for name in names}
+
+
+_FORMULA_FIRST = {name for row in ROWS.values() if row.formula_first for name in _panels(row)}
+
+
+def is_formula_first(panel: str) -> bool:
+    """True for a panel whose formulas stand above its figures."""
+    return panel in _FORMULA_FIRST
+
+
 def labels(tab: Tab) -> dict[str, str]:
     """What the rows of a tab are called among each other, by their ids; none of a tab of one."""
     return {tab.id: tab.label} | {each.id: each.title for each in tab.beside} if tab.beside else {}
@@ -526,10 +548,9 @@ def first_tab(place: str) -> str:
 
 
 def tab_in(place: str, word: str) -> str:
-    """The row of a place that a word of the address names, or that stood there; the one that the
-    place opens on where there is none of that name."""
-    is_there = word in ROWS and place in (_PLACE_OF[word], ROWS[word].was_in)
-    return word if is_there else first_tab(place)
+    """The row that a word of an address of a place names, also one of another place, where it may
+    have stood before; the one that the place opens on where there is none of that name."""
+    return word if word in ROWS else first_tab(place)
 
 
 def title(row: str) -> str:

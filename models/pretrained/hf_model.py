@@ -983,11 +983,13 @@ class HFGeneration:
     `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" the newest token's
     weights, (layer, head, key), and under "cross" those on `source`, the tokens that an encoder
     reads, once. Where the model's code has no KV cache that gives the same logits, every step reads
-    the whole text."""
+    the whole text. trace: the pass, with its edits, of which each step has a copy."""
 
-    def __init__(self, model: HFModel, ids: list[int], source: list[int] | None = None) -> None:
-        self.model, self.n_positions = model, model.card.n_positions
-        self.keeps = supports_cache(model)
+    def __init__(
+        self, model: HFModel, ids: list[int], source: list[int] | None, trace: ForwardPass
+    ) -> None:
+        self.model, self.n_positions, self._trace = model, model.card.n_positions, trace
+        self.keeps = keeps_cache(model, trace)
         self.source = source
         self.ids: list[int] = []
         self.logits = np.zeros(0, dtype=np.float32)
@@ -1045,8 +1047,7 @@ class HFGeneration:
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:
-        plan = self.model.plan
-        trace = ForwardPass(plan.attentions, plan.n_layer)
+        plan, trace = self.model.plan, self._trace.again()
         output = self._reading.read(torch.tensor([ids]), trace=trace)
         self.logits = output.logits[0, -1].float().numpy().copy()  # not of all tokens
         self.rows = {
@@ -1059,18 +1060,24 @@ class HFGeneration:
         self.ids += ids
 
 
+def keeps_cache(model: HFModel, trace: ForwardPass) -> bool:
+    """True where stored keys and values stay true while a text is written under a pass's edits."""
+    return supports_cache(model) and all(edit.stepwise for edit in trace.edits) and not trace.paths
+
+
 def beams(
-    model: HFModel, source: list[int], how: int | SeededSampling
+    model: HFModel, source: list[int], how: int | SeededSampling, trace: ForwardPass
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search for a two-stream model's output for a source, as `models.generation.beams`.
 
     Probabilities are the model's own. A token that its own settings rule out (such as padding) is
     never chosen."""
     assert model.start is not None  # it has two streams
-    reading, rules = IncrementalDecoder(model, source, supports_cache(model)), _rules(model)
+    reading, rules = IncrementalDecoder(model, source, keeps_cache(model, trace)), _rules(model)
 
     def step_logprobs(new: Tensor, rows: Tensor | None) -> Tensor:
-        logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
+        heard = trace.again() if trace.edits else None
+        logprobs = reading.read(new, rows, heard).logits[:, -1].double().log_softmax(dim=-1)
         ids, scores = cast("LongTensor", reading.ids), cast("FloatTensor", logprobs.clone())
         ruled_out = rules(ids, scores).isneginf()
         return logprobs.masked_fill(ruled_out, float("-inf"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +20,30 @@ import torch
 from torch import Tensor, nn
 
 from models import buffer_pool, path_integral
+from models.arrays import Numbers
 from models.cancellation import checkpoint
 from models.capabilities import READ_OFF, Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places, path_error
-from models.edits import CutPath, Edit, HideToken, HideWord, ShuffleTokens, WithoutScale
+from models.edits import (
+    KINDS,
+    CutPath,
+    Edit,
+    HeadEdit,
+    HideToken,
+    HideWord,
+    PatchHead,
+    PatchPath,
+    PatchSite,
+    PathEdit,
+    SetHead,
+    SetSite,
+    ShuffleTokens,
+    StreamEdit,
+    WithoutScale,
+    edited,
+    place_of,
+)
 from models.generation import expect_room
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.notices import tell, tell_cut
@@ -48,11 +68,11 @@ from models.pretrained.hf_model import (
     version_of,
 )
 from models.pretrained.hf_model import beams as search_of
-from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass
+from models.pretrained.hooks import ForwardPass
 from models.pretrained.machine_limits import free_memory, size_text
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
-from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
+from models.pretrained.site_edits import after, changes_of, expect_carried
 from models.pretrained.weight_conversion import CONVERSIONS
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
@@ -111,7 +131,7 @@ def record(
         lengths["decoder"] = len(tokens.ids)
     elif has_decoder and target is None:
         lengths["decoder"] = None
-        if any(isinstance(edit, SITE_EDITS) for edit in edits):
+        if any(isinstance(edit, StreamEdit) for edit in edits):
             raise ValueError(
                 f"{model.card.name} writes its own text without such an edit; give the target"
             )
@@ -216,12 +236,43 @@ def _expect_room(model: HFModel, n: int) -> None:
 
 def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
     """A pass that is recorded, under edits. Raises ValueError for a site that cannot be edited."""
-    plan = model.plan
-    changes = changes_of(plan.streams, edits, model.card.name)
-    made = ForwardPass(plan.attentions, plan.n_layer, edits, changes)
-    if any(isinstance(edit, CutPath) for edit in edits):
-        made.paths = CutPaths(plan.streams[0], edits, model.card.name)
+    plan, name = model.plan, model.card.name
+    others = tuple(edit for edit in edits if not edit.borrows)
+    donor = cache(lambda text: record(model, text, others))
+    lent = tuple(_lent(edit, donor) if edit.borrows else edit for edit in edits)
+    changes = changes_of(plan.streams, lent, name)
+    made = ForwardPass(plan.attentions, plan.n_layer, lent, changes)
+    if any(isinstance(edit, PathEdit) for edit in edits):
+        z_of = lambda edit: torch.tensor(_z(donor(edit.text), edit))
+        made.paths = CutPaths(plan.streams[0], edits, name, z_of)
+        for place, change in made.paths.changes():
+            changes[place.key] = after(changes.get(place.key), change)
     return made
+
+
+def _lent(edit: Edit, donor: Callable[[str], Recording]) -> Edit:
+    """A patch as the edit that puts in what stands there when the donor's text is read."""
+    if isinstance(edit, PatchHead):
+        return SetHead(Numbers(_z(donor(edit.text), edit)), edit.layer, edit.head, edit.attention)
+    if not isinstance(edit, PatchSite):
+        return edit
+    streams = donor(edit.text).streams
+    stream = next((each for each in streams if edit.stream in (None, each.name)), None)
+    if stream is None or edit.site not in stream.sites:
+        detail = f"is none of {', '.join(each.name for each in streams)}"
+        detail = detail if stream is None else f"{stream.name} has {', '.join(stream.sites)}"
+        raise ValueError(f"{edit}: no site {edit.site!r}; stream {detail}")
+    if edit.token is not None and not 0 <= edit.token < len(stream.tokens):
+        raise ValueError(f"{edit}: the other text has tokens 0 to {len(stream.tokens) - 1} there")
+    return SetSite(Numbers(stream.at(edit.site)), edit.site, edit.token, edit.stream)
+
+
+def _z(recording: Recording, edit: HeadEdit | PatchPath) -> np.ndarray:
+    """A head's output in a recording, (query, d_head)."""
+    attention = next(each for each in recording.attention if each.name == edit.attention)
+    z = attention.pattern[edit.layer, edit.head] @ attention.v[edit.layer, edit.head]
+    place = place_of(edit.attention, edit.layer, "z")
+    return np.asarray(edited(z, recording.edits, place, edit.head))
 
 
 @torch.inference_mode()
@@ -299,10 +350,14 @@ def capabilities(model: HFModel) -> Capabilities:
         logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
         edits=(
             *always,
-            *SITE_EDITS,
-            *(SUPPORTED_EDITS if plan.opens else ()),
+            *(
+                each
+                for each in KINDS.values()
+                if each.in_any_code and (plan.opens or issubclass(each, StreamEdit))
+            ),
+            *((PatchSite, PatchHead) if plan.opens else (PatchSite,)),
             *((HideWord,) if plan.hides_words else ()),
-            *((CutPath,) if supports_paths(plan) else ()),
+            *((CutPath, PatchPath) if supports_paths(plan) else ()),
         ),
         weights=False,
         classes=hf_model.classes_of(model),
@@ -339,7 +394,9 @@ def _widening(model: HFModel, width: int) -> nn.Linear | None:
     return module if module.in_features == width else None
 
 
-def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
+def generate(
+    model: HFModel, text: str, then: tuple[int, ...] = (), edits: tuple[Edit, ...] = ()
+) -> HFGeneration:
     """A text in the making, as `Model.generate`, by the model's own code."""
     card = model.card
     if card.kind == "encoder":
@@ -350,19 +407,38 @@ def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGenerat
         tell_cut(card.name, card.n_positions, tokens.ids, dropped)
         expect_room(card, len(then), 0)
         ids = [model.start, *then] if then else list(begin_ids(model))
-        return HFGeneration(model, ids, list(tokens.ids))
+        tokens, trace = _writing_under(model, tokens, edits)
+        return HFGeneration(model, ids, list(tokens.ids), trace)
     expect_room(card, len(tokens.ids) + len(then), dropped)
-    return HFGeneration(model, [*tokens.ids, *then])
+    tokens, trace = _writing_under(model, tokens, edits)
+    return HFGeneration(model, [*tokens.ids, *then], None, trace)
 
 
-def beams(model: HFModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+def _writing_under(
+    model: HFModel, tokens: Tokens, edits: tuple[Edit, ...]
+) -> tuple[Tokens, ForwardPass]:
+    """A text as it is read under edits, and the pass of which each step of what is written has a
+    copy. Raises ValueError for an edit that the model cannot follow."""
+    _check(model, edits)
+    lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
+    if model.start is not None:
+        lengths["decoder"] = None
+    edits = of_text(edits, lengths)
+    expect_tokens(edits, {**lengths, [*lengths][-1]: None})
+    return shuffle_tokens(tokens, edits), forward_pass(model, edits)
+
+
+def beams(
+    model: HFModel, text: str, how: int | SeededSampling, edits: tuple[Edit, ...] = ()
+) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `Model.beams`, by the model's own code."""
     if model.start is None:
         raise ValueError(f"{model.card.name} writes no translation")
     expect_readout(model, model.plan.streams[-1].name)
     tokens, dropped = model.tokens(clean(text))
     tell_cut(model.card.name, model.card.n_positions, tokens.ids, dropped)
-    return search_of(model, list(tokens.ids), how)
+    tokens, trace = _writing_under(model, tokens, edits)
+    return search_of(model, list(tokens.ids), how, trace)
 
 
 def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
@@ -378,12 +454,12 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
                 f"“{edit}”: not attention alone carries words to others in {card.name}, so none "
                 "can be taken out"
             )
-        if isinstance(edit, CutPath) and CutPath not in supported:
+        if isinstance(edit, PathEdit) and CutPath not in supported:
             raise ValueError(
                 f"“{edit}”: the attention of {card.name} reads its stream otherwise than through "
                 f"a norm, or its code does not show what each sub-layer writes; {OWN_CLASSES}"
             )
-        if isinstance(edit, CutPath) and (error := path_error(edit, card)):
+        if isinstance(edit, PathEdit) and (error := path_error(edit, card)):
             raise ValueError(error)
         if not isinstance(edit, supported):
             raise ValueError(

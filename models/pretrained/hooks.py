@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -22,42 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edit_ops import (
-    AttentionAddress,
-    change_heads,
-    cut_edges,
-    score_divisor,
-    uniform_patterns,
-    without_hidden_words,
-)
-from models.edits import (
-    AddToHead,
-    CutEdge,
-    Edit,
-    MeanHead,
-    ScaledBy,
-    ScaleHead,
-    SetHead,
-    UniformHead,
-    WithoutScale,
-    ZeroHead,
-)
+from models.edit_ops import cut_edges, score_divisor, without_hidden_words
+from models.edits import Edit, edited, place_of
 from models.layers import repeat_key_heads
 
 # The name under which transformers knows our attention function.
 ATTENTION_NAME = "headlight"
-# Edits of attention alone, which the function honours whatever model calls it.
-SUPPORTED_EDITS = (
-    ZeroHead,
-    MeanHead,
-    UniformHead,
-    WithoutScale,
-    ScaledBy,
-    SetHead,
-    AddToHead,
-    ScaleHead,
-    CutEdge,
-)
 
 
 @dataclass(frozen=True)
@@ -125,6 +96,10 @@ class ForwardPass:
     calls: Counter = field(default_factory=Counter)
     on_attention: Callable[[AttentionCall], None] | None = None
     paths: Paths | None = None
+
+    def again(self) -> ForwardPass:
+        """The same pass, of which nothing has been heard."""
+        return replace(self, heads={}, places={}, calls=Counter())
 
     def next_layer(self, attention: str) -> int:
         """The index of the layer computed next. Attentions of one name are computed in order, once
@@ -231,14 +206,15 @@ def attend(
     scores = torch.matmul(query, key.transpose(2, 3)) / scale_divisor
     scores, permitted, biased = _biased_scores(scores, attention_mask, **others)
     permitted = without_hidden_words(permitted, scores.shape, edits, name or "")
-    address = AttentionAddress(name or "", layer)
-    uncut = cut_edges(permitted, scores, edits, address)
+    at = partial(place_of, name or "", layer)
+    uncut = cut_edges(permitted, scores, edits, at("mask"))
     masked = scores if uncut is None else scores.masked_fill(~uncut, float("-inf"))
     pattern, sink = _with_sink(masked, s_aux)
-    pattern = uniform_patterns(pattern, uncut, edits, address)
+    allowed_keys = None if uncut is None else uncut.expand(pattern.shape)
+    pattern = edited(pattern, edits, at("pattern"), allowed=allowed_keys)
     if sink and edits:  # an even row leaves nothing
         sink = {"sink": (1 - pattern.sum(dim=-1)).clamp(min=0)}
-    z = change_heads(torch.matmul(pattern, value), edits, address)
+    z = edited(torch.matmul(pattern, value), edits, at("z"))
     if current is not None and current.paths is not None:
         current.paths.outputs[layer] = z
     if current is not None and current.on_attention is not None:

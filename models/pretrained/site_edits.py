@@ -8,13 +8,11 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from models.edit_ops import put_numbers, set_neurons
-from models.edits import AddToSite, Edit, ScaleSite, SetNeuron, SetSite, of_stream
+from models.edits import Edit, SetNeuron, SiteEdit, StreamEdit, edited, of_stream
 from models.pretrained.hooks import Change, HookPoint
 from models.pretrained.probing import StreamPlan, nearly_equal
 from models.recording import Stream
 
-SITE_EDITS = (SetSite, AddToSite, ScaleSite, SetNeuron)
 Places = dict[tuple[int, str, int], Tensor]
 
 
@@ -30,11 +28,11 @@ def changes_of(
     for at, plan in enumerate(plans):
         sites = [site for site, _ in plan.sites]
         of_plan = of_stream(edits, plan.name, first=at == 0)
-        edits_of_sites = [edit for edit in of_plan if isinstance(edit, SITE_EDITS)]
+        edits_of_sites = [edit for edit in of_plan if isinstance(edit, StreamEdit)]
         # Several may change one tensor: they do it as the pass comes by their sites.
         for edit in sorted(edits_of_sites, key=lambda each: _rank(each, sites)):
             place, change = _change(plan, edit, name)
-            changes[place.key] = _after(changes.get(place.key), change)
+            changes[place.key] = after(changes.get(place.key), change)
     return changes
 
 
@@ -44,7 +42,7 @@ def _rank(edit: Edit, sites: list[str]) -> int:
     return sites.index(site) if site in sites else len(sites)
 
 
-def _after(first: Change | None, then: Change) -> Change:
+def after(first: Change | None, then: Change) -> Change:
     """Two changes of one place, one after the other."""
     return then if first is None else lambda x, places: then(first(x, places), places)
 
@@ -53,7 +51,7 @@ def _change(plan: StreamPlan, edit: Edit, name: str) -> tuple[HookPoint, Change]
     """The place at which an edit is carried out, and how."""
     if isinstance(edit, SetNeuron):
         return _neuron_change(plan, edit, name)
-    assert isinstance(edit, (SetSite, AddToSite, ScaleSite))
+    assert isinstance(edit, SiteEdit)
     sites = dict(plan.sites)
     if edit.site not in sites:
         raise ValueError(
@@ -62,7 +60,7 @@ def _change(plan: StreamPlan, edit: Edit, name: str) -> tuple[HookPoint, Change]
     (place, factor), *more = sites[edit.site]
     if more or factor != 1.0:
         raise ValueError(f"“{edit}”: {name} has no one tensor there that could be changed")
-    plain: Change = lambda x, _: put_numbers(x, edit)
+    plain: Change = lambda x, _: edited(x, (edit,), edit.place)
     if not edit.site.endswith(".sum") or not plan.law:
         return place, plain
     writing = f"{edit.site.removesuffix('.sum')}.wrote"
@@ -71,7 +69,7 @@ def _change(plan: StreamPlan, edit: Edit, name: str) -> tuple[HookPoint, Change]
 
     def through_what_is_written(wrote: Tensor, places: Places) -> Tensor:
         state = _sum_of(before, places).reshape(wrote.shape)
-        return put_numbers(state + wrote, edit) - state
+        return edited(state + wrote, (edit,), edit.place) - state
 
     return written, through_what_is_written
 
@@ -97,7 +95,7 @@ def _neuron_change(plan: StreamPlan, edit: SetNeuron, name: str) -> tuple[HookPo
     width = weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
     if not 0 <= edit.neuron < width:
         raise ValueError(f"“{edit}”: a layer of {name} has neurons 0 to {width - 1}")
-    change = lambda x, _: set_neurons(x, (edit,), edit.layer)
+    change = lambda x, _: edited(x, (edit,), edit.place)
     return HookPoint(module, "in", source[0][0].call), change
 
 
@@ -106,7 +104,7 @@ def expect_carried(
 ) -> None:
     """Raises ValueError where a model's code has not gone on with what an edit put at a site: every
     sum must be that of the state before and what was written."""
-    if not any(isinstance(edit, SITE_EDITS) for edit in edits):
+    if not any(isinstance(edit, StreamEdit) for edit in edits):
         return
     for plan, stream in zip(plans, streams):
         state: Tensor | None = None

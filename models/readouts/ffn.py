@@ -7,14 +7,11 @@ import torch
 from torch import Tensor
 
 from models.cancellation import checkpoint
-from models.edit_ops import set_neurons
 from models.edits import (
-    AddToSite,
-    PatchSite,
-    ScaleSite,
-    SetSite,
     WithoutFeedForward,
     applies,
+    edited,
+    edits_at,
     of_stream,
 )
 from models.layers import GatedFeedForward
@@ -52,13 +49,9 @@ def ffn_input(
         )
     if applies(recording.edits, WithoutFeedForward, layer):
         raise ValueError(f"the FFN of layer {layer} was taken away")
-    first_stream = recording.streams[0].name
-    for edit in recording.edits:
-        if (
-            isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
-            and (edit.stream or first_stream, edit.site) == (stream, f"{layer}.ffn.wrote")
-            and edit.token in (None, token)
-        ):
+    edits = of_stream(recording.edits, stream, first=stream == recording.streams[0].name)
+    for edit in edits_at(edits, f"{layer}.ffn.wrote"):
+        if getattr(edit, "token", None) in (None, token):
             raise ValueError(f"what the FFN of layer {layer} wrote was put in by an edit")
     site = f"{layer}.ffn.read"
     if site not in residual.sites:
@@ -77,7 +70,7 @@ def hidden_units(
     """The hidden units of a layer's FFN at every token, (token, d_ff), those that edits set at
     their values."""
     edits = of_stream(recording.edits, stream, first=stream == recording.streams[0].name)
-    return set_neurons(network.hidden(inputs), edits, layer)
+    return edited(network.hidden(inputs), edits, f"{layer}.ffn.hidden")
 
 
 def ffn_bias(network: FeedForward | GatedFeedForward) -> Tensor:

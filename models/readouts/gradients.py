@@ -26,8 +26,6 @@ from models.config import Config
 from models.edits import (
     CutPath,
     Edit,
-    PatchHead,
-    PatchSite,
     WithoutNorm,
     WithoutResidual,
     of_stream,
@@ -412,7 +410,7 @@ def _loss_and_pull(model: OwnModel, rows: Tensor, right: Tensor, n: int) -> tupl
 
 
 def _expect_own_run(recording: Recording) -> None:
-    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
+    if any(edit.borrows for edit in recording.edits):
         raise ValueError(
             "gradients are those of a text's own run, and something of another was put into "
             "this one"

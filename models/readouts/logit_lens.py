@@ -15,19 +15,15 @@ from models.attention import MultiHeadAttention
 from models.cancellation import checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS
-from models.edit_ops import put_numbers
 from models.edits import (
-    AddToHead,
-    AddToSite,
     Edit,
-    MeanHead,
     PatchHead,
-    PatchSite,
-    ScaleHead,
-    ScaleSite,
-    SetHead,
-    SetSite,
+    Scaling,
+    SiteEdit,
     ZeroHead,
+    edited,
+    edits_at,
+    place_of,
 )
 from models.layers import Norm, is_rms
 from models.own_model import OwnModel, activations, head_output_site
@@ -293,19 +289,15 @@ def linearized(
     return [next(remaining) if isinstance(each, tuple) else each for each in operations]
 
 
-PUT_IN = (PatchHead, SetHead, AddToHead)  # edits after which a head that was off writes
-
-
 def _ablated_heads(recording: Recording, attention: str, layer: int) -> frozenset[int]:
     """The heads of an attention that are off, and into which nothing else was put."""
-    head_edits = [
-        edit
-        for edit in recording.edits
-        if isinstance(edit, (ZeroHead, *PUT_IN))
-        and (edit.attention, edit.layer) == (attention, layer)
-    ]
-    ablated = {edit.head for edit in head_edits if isinstance(edit, ZeroHead)}
-    return frozenset(ablated - {edit.head for edit in head_edits if isinstance(edit, PUT_IN)})
+    ablated: set[int] = set()
+    for edit in edits_at(recording.edits, place_of(attention, layer, "z")):
+        if isinstance(edit, ZeroHead):
+            ablated.add(edit.head)
+        elif not isinstance(edit, Scaling):
+            ablated.discard(edit.head)
+    return frozenset(ablated)
 
 
 def head_outputs(
@@ -313,32 +305,17 @@ def head_outputs(
 ) -> Tensor:
     """z of every head at one query, (head, d_head): its pattern's row times its values, or what an
     edit put in its place."""
-    row = attention.pattern[layer, :, token, None]
-    z = torch.tensor(np.matmul(row, attention.v[layer]))[:, 0].double()
-    # The order in which the model follows them.
-    for kind in (MeanHead, ZeroHead, (SetHead, AddToHead, ScaleHead), PatchHead):
-        for edit in recording.edits:
-            if not isinstance(edit, kind) or (edit.attention, edit.layer) != (
-                attention.name,
-                layer,
-            ):
-                continue
-            if isinstance(edit, MeanHead):
-                z[edit.head] = torch.tensor(
-                    attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]
-                ).double()
-            elif isinstance(edit, ZeroHead):
-                z[edit.head] = 0
-            elif isinstance(edit, (SetHead, AddToHead, ScaleHead)):
-                rows = z[edit.head].expand(token + 1, -1)  # a row for each place up to this one
-                z[edit.head] = put_numbers(rows, edit)[token]
-            else:
-                stream, name = head_output_site(model, attention.name, layer)
-                donor_output = activations(model, edit.text, recording.edits, {name})[stream][name][
-                    edit.head
-                ]
-                if token < len(donor_output):
-                    z[edit.head] = donor_output[token].double()
+    place = place_of(attention.name, layer, "z")
+    found = edits_at(recording.edits, place)
+    rows = slice(None) if found else slice(token, token + 1)
+    z = torch.tensor(np.matmul(attention.pattern[layer, :, rows], attention.v[layer])).double()
+    z = edited(z, found, place)[:, token if found else 0]
+    for edit in found:
+        if isinstance(edit, PatchHead):
+            stream, name = head_output_site(model, attention.name, layer)
+            donor = activations(model, edit.text, recording.edits, {name})[stream][name][edit.head]
+            if token < len(donor):
+                z[edit.head] = donor[token].double()
     return z
 
 
@@ -707,7 +684,7 @@ def expect_linear(
         )
     first_stream = recording.streams[0].name
     if any(
-        isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
+        isinstance(edit, SiteEdit)
         and (edit.stream or first_stream) == stream
         and not edit.site.endswith((".wrote", ".read"))
         for edit in recording.edits

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from models.edits import Edit, PatchHead, PatchSite
+from models.edits import Edit
 from models.layers import Patch
 from models.notices import tell, tell_cut
 from models.own_model import OwnModel, activations, head_output_site, record
@@ -104,7 +104,7 @@ class _Run:
     ) -> None:
         self.model = model
         self.words = torch.tensor([id, against])
-        others = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+        others = tuple(edit for edit in edits if not edit.borrows)
         if len(others) < len(edits):
             tell("a sweep of patches is made without the patches among the edits")
         recording = record(model, text, others)

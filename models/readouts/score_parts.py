@@ -18,8 +18,6 @@ from models.attention import MultiHeadAttention
 from models.edits import (
     Edit,
     OtherPositions,
-    PatchHead,
-    PatchSite,
     SharedKeys,
     ShufflePositions,
     last_edit,
@@ -478,7 +476,7 @@ def _rerun(place: HeadPlace, reader: _Reader) -> float | None:
     token; None for what is no head, and where edits put in vectors of another text."""
     model, recording = place.model, place.recording
     kind, layer, head, label = reader.part
-    if kind != "head" or any(isinstance(each, (PatchHead, PatchSite)) for each in recording.edits):
+    if kind != "head" or any(each.borrows for each in recording.edits):
         return None
     stream, name = head_output_site(model, label, layer)
     zeros = torch.zeros(reader.token + 1, place.module.d_head)

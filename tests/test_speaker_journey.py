@@ -1,0 +1,190 @@
+"""The speaker's window in real browsers: two windows of one machine, a phone beside it, each of
+them closed and opened again, and a class of two processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import driver
+import pytest
+from classes import redis_address, redis_server
+from driver import Visitor
+from playwright.sync_api import Page, expect
+
+from explorer.text.lesson import Item, Lesson
+
+__all__ = ["redis_address", "redis_server"]  # pytest finds them here
+
+HOSTILE = "<img src=x onerror=alert(1)> </script> “it”"
+STEPS = (
+    Item(
+        "/?layer=1&head=5&token=9",
+        "First",
+        note=f"Slowly {HOSTILE}",
+        question="Which word?",
+        answer="The animal.",
+        panel="attention.head",
+    ),
+    Item(
+        "/architecture?tab=residual",
+        f"Second {HOSTILE}",
+        note="A sum.",
+        question="What is added?",
+        answer="What attention writes.",
+        panel="residual.updates",
+    ),
+)
+LESSON = Lesson("Two steps", STEPS, 20)
+PRESENTED = "html[data-headlight-presenter=on]"
+DRAWN = "one => one.complete && one.naturalWidth > 0"
+
+
+@driver.browser_test
+def test_the_speakers_window_is_in_step_and_the_wall_has_no_answer(visitor: Visitor) -> None:
+    wall = presented(visitor)
+    speaker = opened(wall)
+    sees(speaker, 0)
+    expect(speaker.locator(".where")).to_have_text("step 1 of 2")
+    expect(speaker.locator(".clock .state")).to_contain_text("of 20:00")
+    head = speaker.locator(".slide h2").inner_text()
+    assert head == wall.locator(".board h1").inner_text(), "one and the same headline"
+    picture = speaker.locator(".next img")
+    picture.wait_for()
+    assert picture.evaluate(DRAWN) and "panel/residual.updates.svg" in picture.get_attribute("src")
+    speaker.keyboard.press("ArrowRight")
+    sees(speaker, 1)
+    expect(speaker.locator(".about", has_text="last step")).to_have_count(1)
+    expect(wall.locator(".board h1")).to_contain_text("Second <img src=x onerror")
+    speaker.keyboard.press("q")
+    expect(wall.locator(".board .asked")).to_have_text("What is added?")
+    expect(speaker.locator(".slide .bare")).to_have_text("What is added?")
+    assert STEPS[1].answer not in wall.locator(".board").inner_text(), "the answer is the speaker's"
+    speaker.get_by_role("button", name="Question").click()
+    expect(wall.locator(".board .plate > svg")).to_have_count(1)
+    wall.keyboard.press("b")
+    expect(speaker.locator(".slide.dark")).to_have_count(1)
+    wall.keyboard.press("b")
+    wall.keyboard.press("ArrowLeft")
+    sees(speaker, 0)
+
+
+@driver.browser_test
+def test_a_window_that_is_closed_and_opened_again_is_in_step(visitor: Visitor) -> None:
+    wall = presented(visitor)
+    speaker = opened(wall)
+    sees(speaker, 0)
+    speaker.close()
+    wall.keyboard.press("ArrowRight")
+    expect(wall.locator(".board h1")).to_contain_text("Second")
+    speaker = opened(wall)
+    sees(speaker, 1)
+    wall.reload()  # the wall is gone for a while, and comes back with its page
+    speaker.get_by_role("button", name="Present").click()
+    wall.wait_for_selector(PRESENTED, state="attached")
+    sees(speaker, 1)
+    beside = visitor.context.new_page()  # another window on the wall, after this one is closed
+    beside.goto(wall.url)
+    beside.wait_for_selector(".lesson_bar .where")
+    wall.goto(f"{visitor.server}/_stcore/health")
+    expect(speaker.locator(".waits")).to_contain_text("is closed")
+    beside.get_by_role("button", name="Speaker’s window").click()
+    speaker = visitor.context.pages[-1]
+    present(beside)
+    sees(speaker, 1)
+    speaker.keyboard.press("ArrowLeft")
+    sees(speaker, 0)
+    assert "lesson_step=1" in beside.url
+
+
+@pytest.fixture
+def two_processes(redis_address: str) -> Iterator[tuple[str, str]]:
+    """The addresses of two processes of the app on one Redis."""
+    first, second = (driver.serving(HEADLIGHT_REDIS=redis_address) for _ in range(2))
+    yield next(first), next(second)
+    for each in (first, second):
+        next(each, None)
+
+
+@driver.browser_test
+def test_a_phone_beside_the_machine_is_in_step_over_two_processes(
+    browser: object, two_processes: tuple[str, str]
+) -> None:
+    here, there = two_processes
+    teacher = Visitor(browser, here)
+    wall = presented(teacher)
+    speaker = opened(wall)
+    speaker.get_by_role("button", name="On a phone").click()
+    code = speaker.locator(".qr").get_attribute("src") or ""
+    link = parse_qs(urlsplit(code).query)["at"][0].replace(here, there)
+    assert speaker.locator(".qr").evaluate("image => image.decode().then(() => true)")
+    assert not wall.locator(".board .invite, .board img").count(), "no code on the wall"
+    hand = Visitor(browser, there, **driver.PHONE)
+    phone = hand.page
+    phone.goto(link)
+    sees(phone, 0)
+    phone.get_by_role("button", name="Next").click()
+    for each in (phone, speaker):
+        sees(each, 1)
+    student = Visitor(browser, there)
+    student.join(link.partition("#")[2].partition(".")[0])
+    student.page.wait_for_selector(".follow .line")
+    phone.get_by_role("button", name="Vote").click()
+    field = student.page.locator(".guess input")
+    field.fill("its sum")
+    field.press("Enter")
+    for each in (phone, speaker):
+        expect(each.locator(".choice .words")).to_have_text("its sum")
+        expect(each.locator(".choice .count")).to_have_text("1")
+    assert "its sum" not in wall.locator(".board").inner_text(), "not before the vote ends"
+    assert STEPS[1].answer not in student.page.content() + wall.locator(".board").inner_text()
+    phone.get_by_role("button", name="Show on the wall").click()
+    expect(wall.locator(".board .choice .words")).to_have_text("its sum")
+    phone.goto(f"{there}/_stcore/health")
+    speaker.keyboard.press("r")
+    expect(wall.locator(".board .caption")).to_have_text(STEPS[1].answer)
+    speaker.keyboard.press("x")
+    expect(speaker.locator(".voted")).to_have_count(0)
+    speaker.keyboard.press("ArrowLeft")
+    sees(speaker, 0)
+    phone.goto(link)  # opened again: what was pressed before is not pressed once more
+    sees(phone, 0)
+    assert "lesson_step=1" in wall.url
+    for one in (teacher, hand, student):
+        one.leave()
+        assert not one.wrong(), one.errors
+
+
+def presented(visitor: Visitor) -> Page:
+    """The window on the wall, which presents the first step."""
+    page = visitor.page
+    page.goto(f"{visitor.server}/?lesson={LESSON.word}&lesson_step=1&layer=1&head=5&token=9")
+    page.wait_for_selector(f"{driver.HEAD}[data-token]")
+    visitor.at_rest()
+    return present(page)
+
+
+def present(page: Page) -> Page:
+    page.locator(".lesson_bar .where").click()
+    page.keyboard.press("p")
+    page.wait_for_selector(PRESENTED, state="attached")
+    return page
+
+
+def opened(wall: Page) -> Page:
+    """The speaker's window, by one press."""
+    with wall.expect_popup() as window:
+        wall.keyboard.press("s")
+    return window.value
+
+
+def sees(speaker: Page, at: int) -> None:
+    """The window shows note, question and answer of the step, as words, and the wall's picture."""
+    item = STEPS[at]
+    expect(speaker.locator(".note")).to_have_text(item.note)
+    expect(speaker.locator(".question")).to_have_text(item.question)
+    expect(speaker.locator(".answer")).to_have_text(item.answer)
+    expect(speaker.locator(".slide h2")).to_contain_text(item.heading)
+    expect(speaker.locator(".slide img")).to_have_count(1)
+    assert speaker.locator(".slide img").evaluate("one => one.decode().then(() => true)")
+    assert speaker.locator("img[onerror], script:not([src])").count() == 0
