@@ -105,7 +105,9 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   const omitted = HOLDERS.includes(figure.kind) ? own : pen.omitted;
   pen.omitted = [...before, ...pen.omitted];
   const isCut = pen.pane && height && pen.pane.box[3] + pen.pane.box[5] > height;
-  const notes = written(omitted, figure.note, isCut && figure.frame_note);
+  const isPage = pen.screen && !pen.least;
+  const hint = isPage && figure.kind !== "cloze" && figure.hint; // which has its own place for it
+  const notes = written(omitted, figure.note, isCut && figure.frame_note, hint);
   for (const line of notes) {
     pen.text(x, top + 0.7 * letter, line, { size: 0.85, alpha: 0.75 });
     top += NOTE * letter;
