@@ -31,6 +31,7 @@ from explorer.state.visit import visit
 from explorer.text import findings, glossary, places, templates
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS
+from models.edits import ZeroHead
 from models.example_texts import OPENING_TEXT
 from models.run import Run
 
@@ -137,7 +138,8 @@ def selected_head(shown: Screen, panel: Panel, one: HeadOnShow) -> None:
     after."""
     mounts.panel(panel.bare, "one_head", partial(take_token, shown, panel.name))
     export_menu.offer_panel(panel)
-    for line in one.notes:
+    reason = (HEAD("reason"),) * (ZeroHead in one.selection.run.loaded.capabilities.edits)
+    for line in (*one.notes, *reason):
         st.caption(line)
 
 
