@@ -82,6 +82,10 @@ class Patch(Edit):
     token: int | None = None
 
     @property
+    def of_head(self) -> int | None:
+        return self.head
+
+    @property
     def place(self) -> str:
         return self.name
 

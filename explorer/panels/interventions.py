@@ -647,14 +647,14 @@ def words_to_take_out(plain: Recording, but: int | None = None) -> dict[int, str
 def can_take_out(on: Pair) -> bool:
     """True where each word of a text can be taken out at once, one by one: where the model follows
     that, predicts words, and takes about a second for it."""
-    plain, asked = on.plain, _each_word_out(on)
+    plain, asked = on.plain, edits_of_words(on)
     n = sum(len(each.tokens) for each in plain.streams)
     work = n * (len(asked) + 1) * plain.model.n_parameters
     has_readout = bool(loaded(plain).capabilities.logits)
     return bool(asked) and can_follow(plain, HideWord) and has_readout and work <= offers.MAX_WORK
 
 
-def _each_word_out(on: Pair) -> dict[int, Edits]:
+def edits_of_words(on: Pair) -> dict[int, Edits]:
     """The edits that take out each word that the prediction may read, but its own, by their first
     tokens."""
     plain, at = on.plain, on.at
@@ -665,6 +665,20 @@ def _each_word_out(on: Pair) -> dict[int, Edits]:
         for place in words_to_take_out(plain, at.token if of_source else None)
         if reads_all or place < at.token
     }
+
+
+def each_word_out(
+    on: Pair, asked: Mapping[int, Edits]
+) -> dict[int, interventions.PredictionChange]:
+    """The change of the prediction by edits of each of some words, by their first tokens. Raises
+    ValueError where the model cannot follow one."""
+    changes = {}
+    for place, edits in asked.items():
+        change = on.prediction(edits)
+        if isinstance(change, str):
+            raise ValueError(f"{change.rstrip('.')}.")
+        changes[place] = change
+    return changes
 
 
 @spec.predicts
@@ -683,15 +697,10 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
     on = pair(run, token, masked)
     if (n := len(on.plain.streams[0].tokens)) > MAX_TOKENS:
         raise ValueError(words("long", n=n, most=MAX_TOKENS))
-    asked, labels = _each_word_out(on), words_to_take_out(on.plain)
+    asked, labels = edits_of_words(on), words_to_take_out(on.plain)
     if not asked:
         raise ValueError(words("none"))
-    changes = {}
-    for place, edits in asked.items():
-        change = on.prediction(edits)
-        if isinstance(change, str):
-            raise ValueError(f"{change.rstrip('.')}.")
-        changes[place] = change
+    changes = each_word_out(on, asked)
     first = next(iter(changes.values()))
     id, before = first.top_before, float(first.before[first.top_before])
     word, *tops = run.loaded.labels([id, *(each.top_after for each in changes.values())])

@@ -135,7 +135,8 @@ def record(
             raise ValueError(
                 f"{model.card.name} writes its own text without such an edit; give the target"
             )
-    edits = of_text(edits, lengths)
+    texts = {model.plan.streams[0].name: (tokens, reading.text)}
+    edits = of_text(edits, lengths, texts)
     tokens = shuffle_tokens(tokens, edits)
     if model.tokenizer.mask is not None:
         tokens = mask_tokens(
@@ -150,7 +151,7 @@ def record(
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
-        edits = of_text(edits, lengths)
+        edits = of_text(edits, lengths, texts)
     expect_tokens(edits, lengths)
     trace = forward_pass(model, edits)
     # Before the lock, for which others wait with memory of their own.
@@ -304,10 +305,11 @@ def lens(
     top: int = 10,
     token: int | None = None,
     sites: tuple[str, ...] | None = None,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The logit lens on every state of a stream, of one token alone where it is given, and of some
     sites and the last where these are: the model's last LayerNorm, where it has one, and its own
-    readout, as if the state were the last.
+    readout, as if the state were the last. ids: of words whose rank is told at every site.
 
     Raises ValueError for a stream that the readout does not read.
     """
@@ -326,6 +328,7 @@ def lens(
         vectors_at,
         lambda vectors: hf_model.readout(model, vectors),
         top,
+        ids,
     )
 
 
@@ -407,15 +410,15 @@ def generate(
         tell_cut(card.name, card.n_positions, tokens.ids, dropped)
         expect_room(card, len(then), 0)
         ids = [model.start, *then] if then else list(begin_ids(model))
-        tokens, trace = _writing_under(model, tokens, edits)
+        tokens, trace = _writing_under(model, text, tokens, edits)
         return HFGeneration(model, ids, list(tokens.ids), trace)
     expect_room(card, len(tokens.ids) + len(then), dropped)
-    tokens, trace = _writing_under(model, tokens, edits)
+    tokens, trace = _writing_under(model, text, tokens, edits)
     return HFGeneration(model, [*tokens.ids, *then], None, trace)
 
 
 def _writing_under(
-    model: HFModel, tokens: Tokens, edits: tuple[Edit, ...]
+    model: HFModel, text: str, tokens: Tokens, edits: tuple[Edit, ...]
 ) -> tuple[Tokens, ForwardPass]:
     """A text as it is read under edits, and the pass of which each step of what is written has a
     copy. Raises ValueError for an edit that the model cannot follow."""
@@ -423,7 +426,7 @@ def _writing_under(
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
     if model.start is not None:
         lengths["decoder"] = None
-    edits = of_text(edits, lengths)
+    edits = of_text(edits, lengths, {model.plan.streams[0].name: (tokens, clean(text))})
     expect_tokens(edits, {**lengths, [*lengths][-1]: None})
     return shuffle_tokens(tokens, edits), forward_pass(model, edits)
 
@@ -437,7 +440,7 @@ def beams(
     expect_readout(model, model.plan.streams[-1].name)
     tokens, dropped = model.tokens(clean(text))
     tell_cut(model.card.name, model.card.n_positions, tokens.ids, dropped)
-    tokens, trace = _writing_under(model, tokens, edits)
+    tokens, trace = _writing_under(model, text, tokens, edits)
     return search_of(model, list(tokens.ids), how, trace)
 
 
