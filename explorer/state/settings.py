@@ -55,7 +55,8 @@ class Settings:
     replicas answer for models too large for this machine, their HTTP address; "" for none.
     `frames`: sites that may show the app in a frame of theirs, beside its own. `metrics`: who may
     read `/metrics` and `/healthz`, as addresses and networks. `address`: where readers find the
-    app, its scheme, host and path, so that a shared link carries a title and a picture; "" for no such.
+    app, its scheme, host and path, so that a shared link carries a title and a picture; "" for no
+    such.
     `recording`: the file of a recording that a visit opens on; "" for the shipped models alone.
     """
 
