@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from benchmarks.calibration import print_calibration
 from benchmarks.clients import random_text
-from explorer.panels import architecture
+from explorer.panels import flow_way
 from explorer.server import prefetch
 from explorer.state import host
 from models import smollm2
@@ -42,7 +42,7 @@ def costs(model: str, text: str) -> list[float]:
         times.append(time.thread_time())
         token = opening.flow_word(recording, recording.streams[0])
         times.append(time.thread_time())
-        if architecture.can_hide(run, {"token": token}):
+        if flow_way.can_hide(run, {"token": token}):
             run.under((HideToken(token),)).recording()
         times.append(time.thread_time())
         (data,) = prefetch.pictures(model, text, {}, prefetch.FLOW).values()

@@ -104,10 +104,11 @@ def lens(
     top: int = 10,
     token: int | None = None,
     sites: tuple[str, ...] | None = None,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The logit lens of a stream, of one token alone where it is given, and of some sites and the
-    last where these are: the `top` predictions at every site."""
-    what = {"stream": stream, "top": top, "token": token, "sites": sites}
+    last where these are: the `top` predictions at every site, and the ranks of the words `ids`."""
+    what = {"stream": stream, "top": top, "token": token, "sites": sites, "ids": ids}
     request = {"ask": "lens", **_request_of(model, recording), **what}
     answer, payload = _ask(request)
     return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))

@@ -163,18 +163,26 @@ class Model:
         top: int = 10,
         token: int | None = None,
         sites: tuple[str, ...] | None = None,
+        ids: tuple[int, ...] = (),
     ) -> Lens:
         """The logit lens: what every state of a stream would predict if it were the last; of one
-        token alone where it is given, and of some sites and the last where these are."""
+        token alone where it is given, and of some sites and the last where these are. ids: of words
+        whose rank is told at every site."""
         place = expect_recording_of(self, recording, stream, 0 if token is None else token)
         at = None if token is None else place
         top, sites = whole_number("top", top, 0), (sites,) if isinstance(sites, str) else sites
         if sites is not None:
             sites = tuple(expect_several("sites", sites))
-        return self._source.lens(self, recording, stream, top, at, sites)
+        ids = tuple(word_of(self.card, id) for id in ids)
+        return self._source.lens(self, recording, stream, top, at, sites, ids)
 
-    def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
-        """Scores over the vocabulary, (id), at one token of a stream."""
+    def logits(self, recording: Recording, stream: str, token: int | None = None) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream; at all of them, (token, id),
+        where None."""
+        if token is None:
+            expect_recording_of(self, recording, stream)
+            every = range(len(recording.stream(stream).tokens))
+            return np.stack([self.logits(recording, stream, each) for each in every])
         token = expect_recording_of(self, recording, stream, token)
         return self._source.logits(self, recording, stream, token)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -125,7 +125,8 @@ class Lens:
 
     sites (s) names; top_ids, top_logprobs (site, token, rank); for the word that the last site puts
     first: final_id (token), rank (site, token) from 0 and logprob (site, token); kl (site, token):
-    KL(last site || this site) in nats. The last site is the model's own prediction."""
+    KL(last site || this site) in nats. The last site is the model's own prediction. ranks (site,
+    token, i): those of the ids that were asked for, from 0."""
 
     stream: str
     sites: tuple[str, ...]
@@ -135,6 +136,7 @@ class Lens:
     rank: np.ndarray
     logprob: np.ndarray
     kl: np.ndarray
+    ranks: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0), np.int64))
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Models:
         model, recording = self._models[request["model"]], self._recording(request)
         sites = request["sites"] and tuple(request["sites"])
         stream, top, token = (request[each] for each in ("stream", "top", "token"))
-        result = model.lens(recording, stream, top, token, sites)
+        result = model.lens(recording, stream, top, token, sites, tuple(request.get("ids", ())))
         values = {each.name: getattr(result, each.name) for each in fields(result)}
         array_values = {
             name: value for name, value in values.items() if isinstance(value, np.ndarray)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import driver
 import pytest
 from driver import MARKS, Visitor
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from explorer.panels import architecture
 from models.edits import from_line
@@ -20,7 +20,8 @@ HERE = ".flow-bar [aria-current=step]"
 
 
 def arrive(visitor: Visitor, query: str = "") -> Visitor:
-    visitor.page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari{query}")
+    at = "" if "beam" in query or "flow_level" in query else "&beam=end"
+    visitor.page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari{query}{at}")
     visitor.page.wait_for_selector(".panel[data-token] .flow-bar")
     visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
     return visitor
@@ -41,11 +42,11 @@ def asked(visitor: Visitor) -> dict[str, list[str]]:
 
 def test_keys_go_in_and_out_and_ablate_and_restore_a_head(visitor: Visitor) -> None:
     figure = architecture.flow(Run("encoder", TEXT), 3).figures[0]
-    model, layer, head, weight = (each.label for each in figure.levels)
+    model, layer, head, weight = (each.label for each in figure.stops[-1].levels)
     page = arrive(visitor, "&token=3").page
     expect(page.locator(HERE)).to_have_text(model)
     words = page.locator(".flow-output").text_content()
-    assert words.startswith(figure.words[0].label)
+    assert figure.lanes[0].label in words and figure.lanes[0].text in words
     press(visitor, "Enter", layer)
     assert page.locator(".panel svg:has-text('Attention, add, norm')").count()
     press(visitor, "Enter", head)
@@ -57,7 +58,7 @@ def test_keys_go_in_and_out_and_ablate_and_restore_a_head(visitor: Visitor) -> N
         press(visitor, "Escape", level)
     assert "flow_level" not in asked(visitor)
     page.keyboard.press("x")
-    switch = figure.switch  # of the head that the way names
+    switch = figure.stops[-1].switch  # of the head that the way names
     off, on = switch.label, switch.label.replace("Ablate", "Restore")
     page.get_by_role("button", name=on).wait_for()
     page.wait_for_selector(".panel .finding:has-text('Without head')")
@@ -69,13 +70,14 @@ def test_keys_go_in_and_out_and_ablate_and_restore_a_head(visitor: Visitor) -> N
     page.get_by_role("button", name=off).wait_for()
     expect(page.locator(".panel .finding")).not_to_contain_text("Without head")
     assert asked(visitor).keys().isdisjoint({"off", "edits"})
+    page.keyboard.press("End")
     expect(page.locator(".flow-output")).to_have_text(words)
 
 
 def test_arrows_go_to_another_layer_and_in_the_picture_to_another_word(visitor: Visitor) -> None:
-    page = arrive(visitor, "&token=2&layer=1").page
+    page = arrive(visitor, "&token=2&beam=1").page
     page.keyboard.press("ArrowRight")
-    page.wait_for_url("**layer=2**")
+    page.wait_for_url("**beam=2**")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.locator(".flow-bar .play").focus()
     page.keyboard.press("ArrowUp")
@@ -93,43 +95,57 @@ def test_a_field_keeps_its_keys(visitor: Visitor) -> None:
     assert page.locator(HERE).inner_text() == "Model"
 
 
-def test_a_head_is_opened_by_a_second_press(visitor: Visitor) -> None:
-    page = arrive(visitor, "&token=3").page
-    page.get_by_role("button", name="Layer 1, head 5:").click()
-    page.wait_for_selector(".finding:has-text('Head 5 of layer 1')")
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    page.get_by_role("button", name="Layer 1, head 5:").click()
+def test_a_head_is_opened_by_a_press_in_its_layer(visitor: Visitor) -> None:
+    page = arrive(visitor, "&token=3&layer=1&flow_level=Layer").page
+    page.get_by_role("button", name="Layer 1, head 5:").first.click()
     expect(page.locator(HERE)).to_have_text("Head 5")
     page.get_by_role("button", name="Open in Heads").click()
     page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
 
 
-def test_the_first_visit_of_a_browser_plays_once_and_a_press_ends_it(visitor: Visitor) -> None:
-    play = ".flow-bar .play:has-text('{}')"
-    still = arrive(visitor).page
-    assert still.locator(play.format("Play")).count(), "who wants no movement gets none"
-    still.keyboard.press(" ")
-    assert still.locator(play.format("Play")).count()
-    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
-    page = lively.page
-    page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari")
-    page.wait_for_selector(play.format("Stop"))
-    page.wait_for_selector(play.format("Play"))
-    arrive(lively)
-    assert page.locator(play.format("Play")).count(), "once alone"
-    page.keyboard.press(" ")
-    assert page.locator(play.format("Stop")).count()
-    page.locator(".panel h2").click()
-    assert page.locator(play.format("Play")).count(), "a press ends it"
-    drawn = "one => one.querySelector('svg').outerHTML"
-    pictures = [each.locator(".panel .figure").evaluate(drawn) for each in (still, page)]
-    assert pictures[0] == pictures[1], "in the end it is the picture that stands still"
-    lively.leave()
+def picture(page: Page) -> str:
+    return page.locator(".panel .figure").first.evaluate(
+        "one => one.querySelector('svg').outerHTML"
+    )
+
+
+@pytest.mark.parametrize("query", ["&token=3", "&model=decoder", "&token=3&off=1.5"])
+def test_one_state_has_one_picture_however_it_was_reached(visitor: Visitor, query: str) -> None:
+    """By its address, by keys, by Play to its end."""
+    settled = lambda: visitor.page.wait_for_load_state("networkidle")
+    for beam, keys in (("1", ("Home", "ArrowRight")), ("end", (" ",))):
+        page = arrive(visitor, f"{query}&beam={beam}").page
+        settled()
+        wanted = picture(page)
+        arrive(visitor, f"{query}&beam=0")
+        settled()
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_url(f"**beam={beam}**", timeout=60_000)
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        visitor.until(lambda wanted=wanted: picture(page) == wanted)
+
+
+def test_the_answer_is_nowhere_until_the_light_is_on(visitor: Visitor) -> None:
+    figure = architecture.flow(Run("decoder", TEXT)).figures[0]
+    answer = figure.lanes[0]
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari&model=decoder")
+    page.wait_for_selector(".stage .light")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_load_state("networkidle")
+    said = page.locator(".panel").first.inner_text()
+    assert answer.text not in said and "beam" not in asked(visitor)
+    page.locator(".stage .guess").fill(answer.label)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**beam=end**", timeout=60_000)
+    expect(page.locator(".panel .finding")).to_contain_text(answer.label)
+    expect(page.locator(".flow-output")).to_contain_text("yours")
 
 
 def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -> None:
     layer = architecture.flow(Run("encoder", TEXT), 3).figures[0].layers[1]
-    page = arrive(visitor, "&token=3").page
+    page = arrive(visitor, "&token=3&beam=1").page
     page.get_by_role("button", name="Layer 1, head 5:").hover()
     tip = page.locator(".panel .tip")
     expect(tip).to_have_text(re.compile(r"^Layer 1, head 5: -?[\d.]+% of what attention writes"))
@@ -145,7 +161,7 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
     assert layer.units and layer.units in tip.inner_text()
 
 
-@pytest.mark.parametrize("asked_of", ["&token=3", "&model=decoder", "&layer=1&head=5"])
+@pytest.mark.parametrize("asked_of", ["&token=3", "&model=decoder", "&token=2"])
 def test_ablating_a_head_moves_nothing(visitor: Visitor, phone: Visitor, asked_of: str) -> None:
     """On a phone, too, where the note on the edit has a hidden copy in its tooltip, whether or not
     a head is in focus."""
@@ -182,8 +198,7 @@ def test_a_written_word_flies_from_what_comes_out_to_its_row(visitor: Visitor) -
     for each, flights in ((visitor, 0), (lively, 1)):
         page = each.page
         page.goto(f"{each.server}/_stcore/health")
-        page.evaluate("localStorage.setItem('headlight.flow', '1')")
-        page.goto(f"{each.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")
+        page.goto(f"{each.server}/architecture?text=My+sister+thanked+the&model=decoder&beam=end")
         page.wait_for_selector(".panel[data-token] .flow-bar")
         page.wait_for_selector("[data-test-script-state=notRunning]")
         page.evaluate(
@@ -224,14 +239,14 @@ def test_a_word_that_comes_out_becomes_a_row(visitor: Visitor) -> None:
     link = architecture.flow(Run("decoder", text)).figures[0].leads[-1]
     longer = link.select["text"]
     page = visitor.page
-    page.goto(f"{visitor.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")
+    page.goto(f"{visitor.server}/architecture?text=My+sister+thanked+the&model=decoder&beam=end")
     rows = page.locator(".panel g.token")
     n = len(Run("decoder", text).recording().streams[0].tokens)
     expect(rows).to_have_count(n)
     page.get_by_role("button", name=link.label).click()
     expect(rows).to_have_count(n + 1)
     page.wait_for_selector("[data-test-script-state=notRunning]")
-    assert asked(visitor)["text"] == [longer] and asked(visitor)["layer"] == ["1"]
+    assert asked(visitor)["text"] == [longer] and asked(visitor)["beam"] == ["end"]
     chosen = page.locator(".panel g.token[aria-pressed=true]")
     assert chosen.get_attribute("aria-label") == longer.split()[-1]
 

@@ -338,10 +338,10 @@ NO_MODELS: dict[str, tuple[Callable, type, str]] = {
         ValueError,
         "the device meta, which holds no numbers; load it with",
     ),
-    "halves": (
-        lambda: deepcopy(network("GPT2LMHeadModel")).half(),
+    "numbers of 8 bits": (
+        lambda: deepcopy(network("GPT2LMHeadModel")).to(torch.float8_e4m3fn),
         ValueError,
-        r"float16, in which .* give model.float\(\)",
+        r"float8_e4m3fn, in which .* give model.float\(\)",
     ),
     "several texts at once": (
         lambda: tiny.random_model("BertForMultipleChoice", tiny.BERT),

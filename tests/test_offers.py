@@ -8,8 +8,9 @@ from conftest import read_once
 from tolerances import SUMMED
 
 from docs import openings
-from explorer.analysis import changes, offers, words
+from explorer.analysis import changes, offers, opening, words
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.shared_votes import shared_votes
 from explorer.text import offers as offers_text
 from models import edits
 from models.edits import HideToken, HideWord, ZeroHead
@@ -153,6 +154,40 @@ def test_of_a_decoder_the_next_word_is_what_turns() -> None:
     at = grouped.labels.index("Nepal")
     assert taken == words.hidden_word(recording, grouped.starts[at])
     assert all(each.token < len(recording.streams[0].tokens) - 1 for each in taken)
+
+
+def test_beside_one_head_it_is_offered_only_where_the_answer_turns_without_it() -> None:
+    run = Run("encoder", WAITER)
+    turning, *_ = offers.of_head(run.recording(), "self", 1, 7)
+    assert (turning.kind, turning.layer, turning.head) == (offers.HEAD, 1, 7)
+    expect_kept(run, turning)
+    for layer, head in ((0, 1), (2, 1)):
+        made = offers.of_head(run.recording(), "self", layer, head)
+        assert all(each.kind == offers.CHANGE for each in made)
+    assert offers.of_head(run.under((ZeroHead(0, 0),)).recording(), "self", 1, 7) == ()
+
+
+@pytest.mark.parametrize("text", [WAITER, WOMAN, NURSE])
+def test_beside_two_models_other_words_make_them_say_what_is_told(text: str) -> None:
+    a, other = Run("encoder", text), "minilm"
+    on = opening.compared_vote(shared_votes(a.recording(), Run(other, text).recording()))
+    assert on is not None
+    for offer in offers.between(a, other, on, ("decoder",)):
+        named = dict(offer.address)
+        runs = [Run(name, named["text"]).recording() for name in ("encoder", named["model"])]
+        again = [each for each in shared_votes(*runs) if each.a.row == on.a.row]
+        labels = words.words(runs[0].streams[0], runs[0].text).labels
+        assert [each.noun for each in offer.votes] == [labels[each.noun] for each in again[0]]
+        assert all(each.n_votes >= offers.LEAST_VOTES for each in offer.votes)
+        assert (again[0].a.noun, again[0].b.noun) != (on.a.noun, on.b.noun)
+
+
+def test_the_models_of_an_offer_disagree_on_the_pronoun_of_the_headline() -> None:
+    for text in EXAMPLES.values():
+        recording = Run("encoder", text).recording()
+        offer, vote = offers.compare(recording, "minilm"), offers.first_vote(recording)
+        if offer is not None and vote is not None:
+            assert offer.word == words.words(recording.streams[0], text).labels[vote.row]
 
 
 def test_none_under_edits_and_of_a_model_of_two_texts() -> None:

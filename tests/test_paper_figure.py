@@ -16,7 +16,7 @@ from test_layout import LEAST, faults
 
 from explorer.analysis import opening
 from explorer.analysis.figures import Block, Tower
-from explorer.panels import architecture, paper_figure
+from explorer.panels import flow_way, paper_figure
 from explorer.text import places
 from models.caching import loaded
 from models.edits import HideToken, WithoutNorm
@@ -128,7 +128,7 @@ def test_what_comes_out_is_the_likeliest_word_of_the_recording(model: str) -> No
         recording = run_of.under((HideToken(token),)).recording()
     stream = recording.streams[-1]
     if len(recording.streams) > 1:
-        token = architecture.aligned(recording, stream, paper_token(run_of))
+        token = flow_way.aligned(recording, stream, paper_token(run_of))
     scores = loaded(recording).logits(recording, stream.name, token)
     likeliest = softmax(scores.astype(np.float64)).max()
     lit = [each for each in towers(model) if each.answer]

@@ -186,7 +186,7 @@ def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor
 def test_the_links_below_a_figure_are_one_row_and_open_below_it(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/architecture?tab=residual")
-    labels = ["Details", "All numbers of this figure", "Open in Plotly"]
+    labels = ["Formula", "All numbers of this figure"]
     links = [page.locator("summary", has_text=each).first for each in labels]
     for link in links:
         link.wait_for()
@@ -195,7 +195,7 @@ def test_the_links_below_a_figure_are_one_row_and_open_below_it(visitor: Visitor
     links[1].click()
     table = page.locator("[data-testid=stDataFrame]").first
     table.wait_for()
-    row, box = links[2].bounding_box(), table.bounding_box()
+    row, box = links[0].bounding_box(), table.bounding_box()
     assert box["y"] > row["y"] + row["height"] and box["width"] > 900, (
         "below it, as wide as the page"
     )

@@ -184,11 +184,11 @@ def test_without_plotly_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("tab", ["positions", "residual", "embeddings", "checkpoints"])
 def test_charts_that_one_studies_open_in_plotly(tab: str) -> None:
     app = page_at(tab, text=TEXT)
-    opened = [each for each in app.expander if each.label.startswith("Open in Plotly")]
-    assert opened and not app.get("plotly_chart"), "made only when it is wanted"
     (panel, *_) = panels_on(app)
-    app.session_state[f"plotly {panel['file']}"] = True
-    chart = clean(app.run()).get("plotly_chart")[0].proto
+    app.session_state[f"table {panel['file']}"] = True
+    (switch,) = (each for each in app.run().toggle if each.label.startswith("Open in Plotly"))
+    assert not app.get("plotly_chart"), "made only when it is wanted"
+    chart = clean(switch.set_value(True).run()).get("plotly_chart")[0].proto
     spec = json.loads(chart.spec)
     assert spec["layout"]["title"]["text"] == plotly_export.safe(panel["title"])
     assert spec["data"]
@@ -197,14 +197,17 @@ def test_charts_that_one_studies_open_in_plotly(tab: str) -> None:
 @pytest.mark.slow
 def test_no_other_panel_has_one() -> None:
     app = page_at("word", text=TEXT)
-    assert not [each for each in app.expander if "Plotly" in each.label]
+    (panel, *_) = panels_on(app)
+    app.session_state[f"table {panel['file']}"] = True
+    assert not [each for each in app.run().toggle if "Plotly" in each.label]
 
 
 @driver.browser_test
 def test_a_chart_of_plotly_is_drawn_with_the_numbers_of_the_panel(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/architecture?tab=residual&write=Rotation+angle")
-    page.locator("summary", has_text="Open in Plotly").first.click()
+    page.locator("summary", has_text="All numbers of this figure").first.click()
+    page.locator("label", has_text="Open in Plotly").first.click()
     page.locator(".js-plotly-plot").first.wait_for()
     drawn = page.locator(".js-plotly-plot").first.evaluate(
         "each => each.data.find(({ type }) => type === 'heatmap').customdata"

@@ -8,8 +8,9 @@ named in `select`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -41,18 +42,27 @@ class Figure:
     """Base of every figure: a title, a line below it, and the choices that a press sets.
 
     select: names of the address, such as ("token", "source"); what is pressed gives a value for
-    each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart.
+    each. hint: what a press does, on the page alone. follows: the choice of a slider beside it,
+    whose frame is marked: the guide of a chart.
     """
 
     title: str = ""
     note: str = ""
     select: tuple[str, ...] = field(default=(), kw_only=True)
     follows: str = field(default="", kw_only=True)
+    hint: str = field(default="", kw_only=True)
 
     @property
     def kind(self) -> str:
         """The name of the figure for the renderer."""
         return type(self).__name__.lower()
+
+    def save(self, path: str | Path, **sheet: Any) -> None:
+        """Write this figure of a panel alone, as the panel's `save` writes all of them, which has
+        the arguments. Raises ValueError as that does, and for a figure that no panel has."""
+        if (panel := vars(self).get("panel")) is None:
+            raise ValueError("this figure is of no panel")
+        replace(panel, figures=(self,)).save(path, **sheet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +240,7 @@ class Cloze(Figure):
     selected: the one that the bars hang from. names: what each is called by itself, as a screen
     reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model
     does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar
-    sets. hint: what a press does, on the page alone.
+    sets.
     """
 
     tokens: Annotated[tuple[str, ...], TOKENS] = ()
@@ -243,7 +253,6 @@ class Cloze(Figure):
     breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
     rows: Annotated[tuple[BarRow, ...], ROWS] = ()
     select_row: tuple[str, ...] = ()
-    hint: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -546,6 +555,33 @@ class Dials(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class Arrow:
+    """A direction in three dimensions, of length 1: its name, and where it points."""
+
+    label: str
+    at: tuple[float, float, float]
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """The angle between two arrows, by their places, as text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere(Figure):
+    """Directions from the middle of a sphere of radius 1 to its surface, and angles between them.
+    The first two arrows lie in the plane of its equator."""
+
+    arrows: tuple[Arrow, ...] = ()
+    arcs: tuple[Arc, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Box:
     """A loop or one step in it: what it does, how often, and what is in it."""
 
@@ -593,7 +629,11 @@ class FlowAttention:
     of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share.
     names: of each head, what it does, by how much, and by how much by chance, None for nothing
     known. others (curve, 3): the query row, the key row and the share of what is brought to other
-    rows. attention: its name in an address. removed: heads that an edit has switched off."""
+    rows. attention: its name in an address, "" for the first, and name: as edits say it. removed:
+    heads that an edit has switched off. update:
+    the share of its update beside what it is added to, 0 to 1; under edits scale: how large the
+    update is beside that without them, 0 for none, and was (row): what all heads together brought
+    without them."""
 
     shares: np.ndarray
     weights: np.ndarray = field(metadata=COARSE)
@@ -601,7 +641,11 @@ class FlowAttention:
     names: tuple[tuple[str, float, float] | None, ...]
     others: np.ndarray
     attention: str = ""
+    name: str = ""
     removed: tuple[int, ...] = ()
+    update: float = 0.0
+    scale: float = 1.0
+    was: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -610,7 +654,7 @@ class FlowLayer:
     the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest
     hidden units write. says: the word that the stream would give after this layer, with its
     probability as a number and as text; answer: the probability
-    of the word that comes out in the end. ffn_key: the query of the address that opens the FFN.
+    of the word that comes out in the end; ffn_key: the query of the address that opens the FFN.
     numbers: what stands below it."""
 
     layer: int
@@ -628,7 +672,8 @@ class FlowLayer:
 class FlowBand:
     """The tokens of one residual stream, one row each: labels, their places in the text as an
     address says them, the selected row, and the label of a last row that stands for all others, ""
-    for none. choice: the name in the address that a press on a row sets."""
+    for none. choice: the name in the address that a press on a row sets. outs: of each row the
+    edits that take its word out, "" where it cannot be."""
 
     title: str
     rows: tuple[str, ...]
@@ -636,6 +681,7 @@ class FlowBand:
     selected: int
     rest: str = ""
     choice: str = "token"
+    outs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -657,16 +703,57 @@ class FlowLink:
     select: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class FlowLane:
+    """A word in the race to come out: its label, of a token that begins a word the rest of it, and
+    its id. places: its places in the vocabulary by the logit lens, from 1, before the first layer
+    of the last band and after each; middles: those after the attention of each of the columns that
+    are played slowly. chance: in the end, as a number and as text. Under edits were, was_text and
+    was_places: the same without them, were -1 where there are none."""
+
+    label: str
+    rest: str
+    id: int
+    places: tuple[int, ...]
+    middles: tuple[int, ...]
+    chance: float
+    text: str
+    were: float = -1
+    was_text: str = ""
+    was_places: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FlowStop:
+    """A place at which the beam stops: its sentences, what leads to each level from there, and what
+    switches the head that brings most off or on, None where it cannot be. says: the words that are
+    nearest to what attention brings; units: of the two hidden units that add most to the answer,
+    what they add, and the words that they write; box: the sentence on them."""
+
+    finding: str
+    levels: tuple[FlowLink, ...] = ()
+    switch: FlowLink | None = None
+    says: str = ""
+    units: tuple[tuple[str, str], ...] = ()
+    box: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Flow(Figure):
     """The whole machine on one text: tokens as rows, layers as columns from left to right, what
     attention brings to the selected row as curves, and at the right the words that come out. layer,
     band, attention, head: those in focus, -1 for no head. says: what the words below the selected
     row are called. between: what stands between two bands. level: how far it is opened, from 0 for
-    the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to
-    each level; leads: to other tabs, or
-    to the text with its next word; switch: switches the head in focus off or on, or the
-    one that brings most where none is, None where it cannot be."""
+    the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs,
+    or to the text with its next word.
+
+    current: the column under the beam, the number of columns for the end, -1 for the question that
+    comes before, where nothing tells what the model predicts. stops: of each column and of the end.
+    lanes: the words that race. matters: the columns that change the answer's place most; slow:
+    those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the
+    word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits:
+    those of the run, in a line. out: the address of the panel on what each word does to the answer,
+    "" for none."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
@@ -678,9 +765,29 @@ class Flow(Figure):
     says: str = ""
     between: str = ""
     level: int = 0
-    levels: tuple[FlowLink, ...] = ()
     leads: tuple[FlowLink, ...] = ()
-    switch: FlowLink | None = None
+    current: int = 0
+    stops: tuple[FlowStop, ...] = ()
+    lanes: tuple[FlowLane, ...] = ()
+    matters: tuple[int, ...] = ()
+    slow: tuple[int, ...] = ()
+    n_words: int = 0
+    asks: tuple[str, str, str] = ("", "", "")
+    edits: str = ""
+    out: str = ""
+
+    @property
+    def focus(self) -> int:
+        """The column in focus: that of the beam, or the one that is opened."""
+        if self.level == 0 and self.current >= 0:
+            return self.current
+        columns = [(each.band, each.layer) for each in self.layers]
+        return columns.index((self.band, self.layer))
+
+    @property
+    def stop(self) -> FlowStop:
+        """The place of the column in focus."""
+        return self.stops[self.focus]
 
 
 @dataclass(frozen=True, eq=False)

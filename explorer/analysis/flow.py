@@ -15,7 +15,7 @@ import numpy as np
 
 from explorer.analysis import consistency, logit_lens, residual
 from models.recording import Attention, Recording, Stream
-from models.results import Lens
+from models.results import Lens, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,48 @@ def layer_sites(stream: Stream) -> dict[int, str]:
     ends = {layer: sites[at] for layer, at in logit_lens.layer_ends(sites).items()}
     first = next(at for at, site in enumerate(sites) if site.partition(".")[0].isdecimal())
     return ({-1: sites[first - 1]} if first else {}) | ends
+
+
+def middle_sites(stream: Stream) -> dict[int, str]:
+    """The site of each layer of a stream between its attention and its FFN, by layer; none of a
+    layer without both."""
+    return {layer: parts[-2].after for layer, parts in in_layers(stream).items() if len(parts) > 1}
+
+
+# The race of words through the vocabulary, by their places in it from layer to layer.
+
+TELLING = 2  # layers by the factor between the places before and after
+
+
+def layers_that_matter(places: Sequence[int]) -> tuple[int, ...]:
+    """The layers that change the place of the answer in the vocabulary most, ascending: the two
+    with the largest factor between the places before and after, of those that bring it forward, and
+    the one from which on it stays first. places: before the first layer and after each, from 1."""
+    at = np.asarray(places, float)
+    factors = at[:-1] / at[1:]
+    best = [each for each in np.argsort(-factors, kind="stable").tolist() if factors[each] > 1]
+    behind = np.flatnonzero(at > 1)
+    last = {int(behind[-1])} if len(behind) and behind[-1] < len(factors) else set[int]()
+    return tuple(sorted({*best[:TELLING], *last}))
+
+
+def race(probabilities: np.ndarray, spelled: Callable[[int], str], n: int) -> tuple[int, ...]:
+    """The n likeliest words (id), of which a second spelling of one is left out. spelled: the
+    spelling of an id."""
+    found: dict[str, int] = {}
+    for id in map(int, largest(probabilities, 4 * n)):
+        found.setdefault(spelled(id).strip().casefold(), id)
+    return tuple(found.values())[:n]
+
+
+N_DIRECTIONS, CHANCE = 100, 0.99  # random directions, and the share of them that is surpassed
+
+
+def random_cosines(width: int, nearest: Callable[[np.ndarray, int], tuple]) -> float:
+    """The cosine with the nearest word that CHANCE of random directions stay below. nearest: as
+    `Model.nearest`."""
+    vectors = np.random.default_rng(0).normal(size=(N_DIRECTIONS, width)).astype(np.float32)
+    return float(np.quantile(nearest(vectors, 1)[1][:, 0], CHANCE))
 
 
 # What an FFN changes of a token's prediction: the words of the readout that rise after it.

@@ -72,6 +72,12 @@ def fixed(value: float, decimals: int = 2) -> str:
     return short.replace("-", MINUS)
 
 
+def ordinal(number: int) -> str:
+    """A place in words: "1st", "2,155th"."""
+    ends = {} if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}
+    return f"{number:,}{ends.get(number % 10, 'th')}"
+
+
 def signed(value: float, decimals: int = 2) -> str:
     """A number with its sign, + or −, in so many decimals or as many as it needs not to be 0. What
     is 0 has no sign."""

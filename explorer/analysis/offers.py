@@ -18,7 +18,7 @@ import numpy as np
 
 from explorer.analysis import changes, opening, predictions, word_classes, words
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.shared_votes import shared_votes
+from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.votes import Vote
 from explorer.analysis.word_classes import is_word
 from models.caching import in_slot, kept, loaded
@@ -29,7 +29,8 @@ from models.results import largest, softmax
 from models.run import Run, run_of
 
 # The kinds.
-HEAD, WORD, CHANGE, MODELS = "head", "word", "change", "models"
+HEAD, WORD, CHANGE, MODELS, BOTH, THIRD = "head", "word", "change", "models", "both", "third"
+SWAPPED = {"he": "she", "she": "he"}  # pronouns that are tried for each other
 LEAST_LOSS = 0.1  # of a probability
 LEAST_VOTES = 2  # for a noun
 MAX_HEADS, MAX_WORDS = 8, 12  # that are tried, by their direct contribution to the answer
@@ -230,6 +231,8 @@ def _plain_label(recording: Recording, id: int) -> str:
     return predictions.without_mark(label, after_special=True)
 
 
+Heads = list[tuple[str, int, int]]
+
 # ---- take out ------------------------------------------------------------------------------------
 
 
@@ -237,7 +240,23 @@ def head_out(answer: Answer, work: PassBudget) -> Offer | None:
     """The head without which the answer turns and loses most, of the MAX_HEADS that bring most of
     it; None where none does."""
     heads, _ = contributions(answer)
-    heads = heads[: work.take(len(heads))]
+    return _head_out(answer, heads[: work.take(len(heads))])
+
+
+@kept
+def of_head(recording: Recording, attention: str, layer: int, head: int) -> tuple[Offer, ...]:
+    """What is offered beside one head: to take it out where the answer turns without it, and the
+    change of words that moves the vote."""
+    if recording.edits:
+        return ()
+    answer = answer_of(recording)
+    out = None if answer is None else _head_out(answer, [(attention, layer, head)])
+    changed = (each for each in own_offers(recording) if each.kind == CHANGE)
+    return tuple(filter(None, (out, *changed)))
+
+
+def _head_out(answer: Answer, heads: Heads) -> Offer | None:
+    """The head, of these, without which the answer turns and loses most; None where none does."""
     turned = _turning(answer, [(ZeroHead(layer, head, name),) for name, layer, head in heads])
     if turned is None:
         return None
@@ -268,9 +287,6 @@ def word_out(answer: Answer, work: PassBudget) -> Offer | None:
         return None
     at, guesses = turned
     return Offer(WORD, _address(answer, asked[at]), answer.word, old=labels[at], guesses=guesses)
-
-
-Heads = list[tuple[str, int, int]]
 
 
 def contributions(answer: Answer) -> tuple[Heads, list[int]]:
@@ -413,11 +429,9 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
     vote = first_vote(recording)
     if vote is None or not _stands_for_one(vote) or recording.as_ids:
         return None
-    stream = recording.streams[0]
-    grouped = words.words(stream, recording.text)
-    start = int(stream.spans[grouped.starts[vote.row]][0])
-    start += len(recording.text[start:]) - len(recording.text[start:].lstrip())
+    grouped = words.words(recording.streams[0], recording.text)
     said = _said(vote, grouped.labels)
+    start = _begins(recording, vote)
     tried = changes.candidates(recording.text, start, _other_nouns(vote, grouped.labels))
     found: list[tuple[int, changes.Change, Said]] = []
     for each in tried:
@@ -444,6 +458,13 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
         new=best.new,
         votes=(said, now),
     )
+
+
+def _begins(recording: Recording, vote: Vote) -> int:
+    """The letter of the text at which the pronoun of a vote begins."""
+    stream = recording.streams[0]
+    start = int(stream.spans[words.words(stream, recording.text).starts[vote.row]][0])
+    return start + len(recording.text[start:]) - len(recording.text[start:].lstrip())
 
 
 def _stands_for_one(vote: Vote) -> bool:
@@ -487,8 +508,10 @@ def compare(recording: Recording, other: str) -> Offer | None:
         raise
     except ValueError:
         return None
-    every = (each for each in shared_votes(recording, second) if each.outcome == "disagree")
-    if (first := next(every, None)) is None:
+    own, found = first_vote(recording), shared_votes(recording, second)
+    told = (each for each in found if own is not None and each.a.row == own.row)
+    first = next(told, None)
+    if first is None or first.outcome != "disagree":
         return None
     labels = words.words(recording.streams[0], recording.text).labels
     said, now = (_said(each, labels) for each in first)
@@ -500,3 +523,59 @@ def compare(recording: Recording, other: str) -> Offer | None:
         new=other,
         votes=(said, now),
     )
+
+
+def between(run: Run, other: str, on: SharedVote, third: Iterable[str]) -> tuple[Offer, ...]:
+    """What is offered beside the votes of two models on a pronoun: other words with which both name
+    a noun, and not the two of now; and one of the `third` models whose heads name a noun too."""
+    a = run.recording()
+    if a.edits or a.as_ids:
+        return ()
+    return tuple(filter(None, (_both(a, other, on), _third(a, other, on, third))))
+
+
+def _both(a: Recording, other: str, on: SharedVote) -> Offer | None:
+    """The other pronoun, or other words, with which two models name other nouns than now."""
+    labels = words.words(a.streams[0], a.text).labels
+    start, word = _begins(a, on.a), labels[on.a.row]
+    tried = list(changes.candidates(a.text, start, _other_nouns(on.a, labels)))
+    if new := SWAPPED.get(word):
+        text = a.text[:start] + new + a.text[start + len(word) :]
+        tried.insert(0, changes.Change(word, new, text))
+    for each in tried:
+        expect_wanted()
+        try:
+            made, second = (loaded(name).record(each.text) for name in (a.model.name, other))
+        except TimeLimit:
+            raise
+        except ValueError:
+            continue
+        found = (one for one in shared_votes(made, second) if one.a.row == on.a.row)
+        again = next(found, None)
+        is_told = again is not None and again.outcome in ("agree", "disagree")
+        if again is None or not is_told or (again.a.noun, again.b.noun) == (on.a.noun, on.b.noun):
+            continue
+        now = words.words(made.streams[0], made.text).labels
+        said = tuple(_said(one, now) for one in again)
+        models = (("text", each.text), ("model", other))
+        return Offer(BOTH, models, now[on.a.row], old=each.old, new=each.new, votes=said)
+    return None
+
+
+def _third(a: Recording, other: str, on: SharedVote, third: Iterable[str]) -> Offer | None:
+    """Another model whose tested heads name a noun of the same pronoun."""
+    for name in third:
+        if name in (a.model.name, other):
+            continue
+        try:
+            found = shared_votes(a, loaded(name).record(a.text))
+        except TimeLimit:
+            raise
+        except ValueError:
+            continue
+        also = next((each.b for each in found if each.a.row == on.a.row), None)
+        if also is not None and also.noun is not None and also.n_votes >= LEAST_VOTES:
+            labels = words.words(a.streams[0], a.text).labels
+            said = (_said(also, labels),)
+            return Offer(THIRD, (("model", name),), labels[on.a.row], new=name, votes=said)
+    return None

@@ -10,6 +10,7 @@ import { isLeftwards, set } from "./tokens.js";
 /** @typedef {import("./figure_types").Graph} Graph */
 /** @typedef {import("./figure_types").Links} Links */
 
+const TOLD = 0.1; // of a weight whose number stands below its word
 const [NEAREST, APART] = [3.8, 6.6]; // letters between two texts that are linked, on a slide and elsewhere
 const UNDER = 0.3; // letters below them
 
@@ -35,7 +36,8 @@ export function lines(
   const size = Math.max(1, Math.min(1.25, width / longest)); // short sentences are set larger
   const [tall, pitch, gap] = [2.7, 3.2, 0.3].map((each) => each * size * letter);
   const row = weights.subarray(selected * n, (selected + 1) * n);
-  const numbers = right.map((_, key) => (row[key] >= 0.005 ? hundredths(row[key]) : ""));
+  const least = pen.screen ? TOLD : 0.005; // on the page the others are told by their tint
+  const numbers = right.map((_, key) => (row[key] >= least ? hundredths(row[key]) : ""));
   const most = right.map((_, key) =>
     left.reduce((best, _, q) => (weights[q * n + key] > weights[best * n + key] ? q : best), 0),
   );
@@ -63,7 +65,11 @@ export function lines(
     return places.map(({ left, line, wide }) => [left, line, wide]);
   };
   const title = (/** @type {string} */ text, /** @type {number} */ top) =>
-    pen.text(x, top + 0.7 * letter, text, { size: 0.85, alpha: 0.75, halo: true });
+    pen.text(x, top + 0.7 * letter, text, {
+      size: 0.85,
+      alpha: 0.75,
+      halo: true,
+    });
   title(sides[1], y);
   const above = placed(right, [], y + 1.8 * letter);
   const foot = Math.max(...above.map((place) => place[1])) + tall;
@@ -103,7 +109,7 @@ export function lines(
         rx: 6,
       });
       pen.rect(at, top, wide, tall, { rx: 6, ...style.box });
-      pen.text(at + wide / 2, top + tall / 3, token, {
+      pen.text(at + wide / 2, top + (text ? tall / 3 : tall / 2), token, {
         size: 1.1 * size,
         anchor: "middle",
         room: wide,
@@ -143,7 +149,7 @@ export function lines(
     chip(
       below[at],
       token,
-      texts[at] ?? "",
+      (on || !pen.screen ? texts[at] : "") ?? "",
       { box, bold: on, ink: tint === undefined ? undefined : inkOn(tint) },
       { select: [`${at}`], label: `${token} ${texts[at] ?? ""}`, pressed: on },
     );

@@ -11,7 +11,8 @@
 /** @typedef {{ [name in Of<typeof SVG.attributes>]?: any }} PictureAttributes */
 
 /** @template {string} Line @param {...Line} lines @returns {Set<InLine<Line>>} */
-const all = (...lines) => /** @type {any} */ (new Set(lines.join(" ").split(" ")));
+const all = (...lines) =>
+  /** @type {any} */ (new Set(lines.join(" ").split(" ")));
 
 const ARIA =
   "aria-current aria-describedby aria-hidden aria-keyshortcuts aria-label aria-pressed aria-valuetext";
@@ -42,18 +43,24 @@ export const SVG = {
 };
 
 export const MATH = {
-  elements: all("math mfrac mi mn mo mover mrow msqrt msub msup mtext munder"),
+  elements: all(
+    "math mfrac mi mn mo mover mrow msqrt msub msup mtable mtd mtext mtr munder",
+  ),
   attributes: all("class data-symbol display title"),
 };
 
-const STYLES = all("columnGap height left maxHeight minHeight opacity top transform width zoom");
+const STYLES = all(
+  "columnGap height left maxHeight minHeight opacity top transform width zoom",
+);
 /** @type {Set<string>} */
 const ADDRESSES = all("href src");
 const OWN = /^(\.|blob:|data:image\/|https?:)/; // an address that runs nothing
 
 /** @param {unknown} value @param {string} what */
 function refused(value, what) {
-  return new TypeError(`${what} that is not drawn: ${String(value).slice(0, 40)}`);
+  return new TypeError(
+    `${what} that is not drawn: ${String(value).slice(0, 40)}`,
+  );
 }
 
 /** A name that is one of these. Raises TypeError for any other. @param {any} name @param {Set<string>} names */
@@ -64,18 +71,21 @@ export function known(name, names) {
 
 /** What is a word, a number, true or false. Raises TypeError for anything else. @template Value @param {Value} value @returns {Value} */
 export function word(value) {
-  if (!["string", "number", "boolean"].includes(typeof value)) throw refused(value, "a value");
+  if (!["string", "number", "boolean"].includes(typeof value))
+    throw refused(value, "a value");
   return value;
 }
 
 /** A value for an attribute of that name. Raises TypeError where it may have none, or not this one. @param {string} name @param {any} value @param {Names} names */
 export function attribute(name, value, { attributes }) {
   known(name, attributes);
-  if (ADDRESSES.has(name) && !OWN.test(`${word(value)}`)) throw refused(value, "an address");
+  if (ADDRESSES.has(name) && !OWN.test(`${word(value)}`))
+    throw refused(value, "an address");
   return word(value);
 }
 
 /** Set properties of a style. @param {any} style @param {Record<string, any>} properties */
 export function setStyles(style, properties) {
-  for (const [name, value] of Object.entries(properties)) style[known(name, STYLES)] = word(value);
+  for (const [name, value] of Object.entries(properties))
+    style[known(name, STYLES)] = word(value);
 }

@@ -30,7 +30,7 @@ export function ticks(low, high, log = false) {
       }
     return list;
   }
-  const size = nice(high - low, 4, [1, 2, 2.5, 5, 10]);
+  const size = nice(high - low, 3);
   for (let at = Math.ceil(low / size - 1e-9); at * size <= high + size * 1e-9; at++)
     list.push(+(at * size).toPrecision(10));
   return list;

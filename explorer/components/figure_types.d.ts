@@ -3,6 +3,20 @@
 /** An array of numbers as it arrives. */
 export type Numbers = Float32Array;
 
+/** The angle between two arrows, by their places, as text. */
+export interface Arc {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** A direction in three dimensions, of length 1: its name, and where it points. */
+export interface Arrow {
+  label: string;
+  at: [number, number, number];
+  selected: boolean;
+}
+
 /** A row of bars: its label, and for each column a length and a text. key: what a press sets, None for a row without one; outline: a length that is drawn as a dashed frame over the first bar; start: where the first bar begins, in a sum that is drawn step by step. */
 export interface BarRow {
   label: string;
@@ -79,7 +93,7 @@ export interface Cloud {
   keys: string[];
 }
 
-/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. hint: what a press does, on the page alone. */
+/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. */
 export interface Cloze extends Figure {
   tokens: string[];
   spaced: boolean[];
@@ -91,7 +105,6 @@ export interface Cloze extends Figure {
   breaks: number[];
   rows: BarRow[];
   select_row: string[];
-  hint: string;
 }
 
 /** Rotations one after another. */
@@ -123,16 +136,17 @@ export interface Facts extends Figure {
   facts: [string, string][];
 }
 
-/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
+/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. hint: what a press does, on the page alone. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
 export interface Figure {
   kind: string;
   title: string;
   note: string;
   select: string[];
   follows: string;
+  hint: string;
 }
 
-/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to each level; leads: to other tabs, or to the text with its next word; switch: switches the head in focus off or on, or the one that brings most where none is, None where it cannot be. */
+/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. lanes: the words that race. matters: the columns that change the answer's place most; slow: those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
 export interface Flow extends Figure {
   bands: FlowBand[];
   layers: FlowLayer[];
@@ -144,12 +158,19 @@ export interface Flow extends Figure {
   says: string;
   between: string;
   level: number;
-  levels: FlowLink[];
   leads: FlowLink[];
-  switch: FlowLink | null;
+  current: number;
+  stops: FlowStop[];
+  lanes: FlowLane[];
+  matters: number[];
+  slow: number[];
+  n_words: number;
+  asks: [string, string, string];
+  edits: string;
+  out: string;
 }
 
-/** Contribution of one attention of a layer to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address. removed: heads that an edit has switched off. */
+/** Contribution of one attention of a layer to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address, "" for the first, and name: as edits say it. removed: heads that an edit has switched off. update: the share of its update beside what it is added to, 0 to 1; under edits scale: how large the update is beside that without them, 0 for none, and was (row): what all heads together brought without them. */
 export interface FlowAttention {
   shares: Numbers;
   weights: Numbers;
@@ -157,10 +178,14 @@ export interface FlowAttention {
   names: ([string, number, number] | null)[];
   others: Numbers;
   attention: string;
+  name: string;
   removed: number[];
+  update: number;
+  scale: number;
+  was: Numbers;
 }
 
-/** The tokens of one residual stream, one row each: labels, their places in the text as an address says them, the selected row, and the label of a last row that stands for all others, "" for none. choice: the name in the address that a press on a row sets. */
+/** The tokens of one residual stream, one row each: labels, their places in the text as an address says them, the selected row, and the label of a last row that stands for all others, "" for none. choice: the name in the address that a press on a row sets. outs: of each row the edits that take its word out, "" where it cannot be. */
 export interface FlowBand {
   title: string;
   rows: string[];
@@ -168,9 +193,24 @@ export interface FlowBand {
   selected: number;
   rest: string;
   choice: string;
+  outs: string[];
 }
 
-/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest hidden units write. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end. ffn_key: the query of the address that opens the FFN. numbers: what stands below it. */
+/** A word in the race to come out: its label, of a token that begins a word the rest of it, and its id. places: its places in the vocabulary by the logit lens, from 1, before the first layer of the last band and after each; middles: those after the attention of each of the columns that are played slowly. chance: in the end, as a number and as text. Under edits were, was_text and was_places: the same without them, were -1 where there are none. */
+export interface FlowLane {
+  label: string;
+  rest: string;
+  id: number;
+  places: number[];
+  middles: number[];
+  chance: number;
+  text: string;
+  were: number;
+  was_text: string;
+  was_places: number[];
+}
+
+/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest hidden units write. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end; ffn_key: the query of the address that opens the FFN. numbers: what stands below it. */
 export interface FlowLayer {
   layer: number;
   band: number;
@@ -187,6 +227,16 @@ export interface FlowLayer {
 export interface FlowLink {
   label: string;
   select: Record<string, string>;
+}
+
+/** A place at which the beam stops: its sentences, what leads to each level from there, and what switches the head that brings most off or on, None where it cannot be. says: the words that are nearest to what attention brings; units: of the two hidden units that add most to the answer, what they add, and the words that they write; box: the sentence on them. */
+export interface FlowStop {
+  finding: string;
+  levels: FlowLink[];
+  switch: FlowLink | null;
+  says: string;
+  units: [string, string][];
+  box: string;
 }
 
 /** A word that comes out, with its probability as a number and as text, and its id. */
@@ -390,6 +440,12 @@ export interface Series {
   main: boolean;
   shape: string;
   base: Numbers | null;
+}
+
+/** Directions from the middle of a sphere of radius 1 to its surface, and angles between them. The first two arrows lie in the plane of its equator. */
+export interface Sphere extends Figure {
+  arrows: Arrow[];
+  arcs: Arc[];
 }
 
 /** Figures one below the other in one column; `main`: the one that stays where one has room. Charts over the same x axis are aligned. */

@@ -2,14 +2,32 @@
 // The whole machine: tokens as rows, layers as columns, what attention brings to the chosen row as
 // curves, and the words that come out. On a narrow screen it is turned: layers run downwards.
 
-import { fixed, hundredths, tenths } from "./number_format.js";
-import { omitted } from "./omissions.js";
+import {
+  END,
+  ARRIVE,
+  GROW,
+  OPEN,
+  WIDEN,
+  flap,
+  isAsked,
+  isEnd,
+  lanes,
+  share as partOf,
+  stopOf,
+  tag,
+  told,
+  track,
+  wideOf,
+} from "./beam_figure.js";
+import { fixed, hundredths, ordinal } from "./number_format.js";
+import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
+import { count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
-/** A flow, the place that it moves from, and what is under the pointer.
- * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any }} Flow */
+/** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, and colours by row.
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, yours?: string, hues?: Record<number, number> }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
 /** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */
@@ -22,9 +40,12 @@ const NARROW = 44; // letters of width below which layers run downwards
 const SPINE = 5; // letters below which a layer shows its strongest curve alone
 const THICKEST = 1.1; // letters of a curve that brings all
 const GHOST = 0.3; // letters of a curve of a head that is switched off, at most
+const SINK = 0.35; // letters of a curve from a special token, at most
 const FAINT = 0.02; // share below which a curve is not drawn
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
-const WORDS = 15; // letters of the words that come out
+const OUT = 25; // letters of the words that come out, with the way to them
+const WIDE = [16, 8.2]; // letters of the column under the beam, and of one that matters in the end
+const NARROWS = 8; // columns of which the others are no spines
 const SUMS = [[0.62], [0.34, 0.68]]; // of a layer's width, where its attentions end
 const DOWN = [[0.58], [0.3, 0.58]]; // the same where layers run downwards
 const LONG = 10; // letters of a layer that runs downwards, and of the one in focus half as many more
@@ -34,12 +55,9 @@ const HEADS = [[0.76], [0.39, 0.8]]; // of an opened layer's width, where its at
 const HIGH = 2.6; // letters of a head's height on a narrow screen
 const BETWEEN = 4.6; // letters between two bands, for the names of layers
 const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer that is opened, at least
-const FEW = 2; // words that come out beside a head or a weight
 
 /** Where everything stands, along the layers and along the tokens.
  * @typedef {{ turned: boolean, starts: number[], ends: number[], rows: number[], edge: number[], foots: number[], foot: number, firsts: number[] }} Plan */
-
-const BELOW = 1.55; // letters from the chosen row to the words below it
 
 const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 
@@ -47,8 +65,7 @@ const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 export function flow(pen, figure, box) {
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
-  if (figure.level >= HEAD)
-    figure = { ...kept(figure, 1), words: figure.words.slice(0, narrow ? 0 : FEW) };
+  if (figure.level >= HEAD) figure = { ...kept(figure, 1), lanes: narrow ? [] : figure.lanes };
   const plan = between(pen, figure, box);
   const { layers, bands } = figure;
   layers.forEach((layer, at) => ground(pen, figure, plan, layer, at));
@@ -61,16 +78,17 @@ export function flow(pen, figure, box) {
     pen.put("g", { class: "flow-layer", "data-at": at, "data-box": place }, inside);
   });
   layers.forEach((layer, at) => heading(pen, figure, plan, layer, at));
-  output(pen, figure, plan, box);
-  return plan.foot - box.y;
+  track(pen, figure, plan);
+  return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-/** All rows of all bands: their labels. @param {Pick<Flow, "bands">} figure */
-export const labelsOf = ({ bands }) =>
-  bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]);
-
 /** What of a flow says how wide its layers are. @param {Flow} figure */
-export const place = ({ level, layer, band }) => ({ level, layer, band });
+export const place = ({ level, layer, band, current }) => ({
+  level,
+  layer,
+  band,
+  current,
+});
 
 /** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
 export function writtenRow({ bands: [before] }, { bands: [after] }) {
@@ -97,31 +115,11 @@ function between(pen, figure, box) {
   };
 }
 
-/** Note in each attention how many rows there are, and what each head brings from all of them. @param {Flow} figure */
-function numbered(figure) {
-  const n = labelsOf(figure).length;
-  for (const layer of figure.layers)
-    for (const each of layer.attentions) {
-      each.n = n;
-      each.totals = Array(count(each)).fill(0);
-      each.shares.forEach((share, at) => (each.totals[Math.floor(at / n)] += share));
-    }
-}
-
-/** The row of a band's selected token. @param {Flow} figure @param {number} band */
-const chosenRow = ({ bands }, band) =>
-  bands
-    .slice(0, band)
-    .reduce(
-      (/** @type {number} */ sum, /** @type {any} */ one) =>
-        sum + one.rows.length + (one.rest ? 1 : 0),
-      0,
-    ) + bands[band].selected;
-
 /** @param {Pen} pen @param {Flow} figure @param {Box} box @returns {Plan} */
 function planned(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
-  const { bands, layers, words } = figure;
+  const { bands, layers } = figure;
+  const races = figure.lanes.length > 0 && !isAsked(figure);
   const turned = width < NARROW * letter && !pen.least && figure.level < HEAD;
   const labels = labelsOf(figure);
   const last = bands.length - 1;
@@ -132,12 +130,20 @@ function planned(pen, figure, { x, y, width, height }) {
   const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
   const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
   const tokens = labels.length + gap / ROW + (turned ? 1.2 : BETWEEN / ROW) * last;
-  const [head, below] = [3.4, 2];
+  const isOpen = figure.level >= LAYER;
+  const isDark = isAsked(figure);
+  const [head, below] = isOpen ? [3.4, 2] : isDark ? [1, 1] : [6.2, figure.says ? 4.2 : 2];
   const row = figure.level === LAYER ? LOW : ROW;
   const pitch = turned
     ? (width - 2 * letter) / (tokens + 0.5)
     : letter *
-      Math.max(LEAST, Math.min(row, height ? (height / letter - head - below) / tokens : row));
+      Math.max(
+        isAsked(figure) ? 0.7 : LEAST,
+        Math.min(
+          isAsked(figure) ? 0.95 : row,
+          height ? (height / letter - head - below) / tokens : row,
+        ),
+      );
   let along = (turned ? x + letter : y + head * letter) + pitch / 2;
   const [rows, foots] = /** @type {number[][]} */ ([[], []]);
   bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
@@ -150,37 +156,51 @@ function planned(pen, figure, { x, y, width, height }) {
     foots.push(along - pitch / 2);
     along += turned ? 1.2 * pitch : BETWEEN * letter;
   });
-  const side = turned ? Math.min(room, 7 * letter) : Math.min(room, 0.2 * width);
+  const named = isDark ? 0 : room;
+  const side = turned ? Math.min(named, 7 * letter) : Math.min(named, 0.2 * width);
   const start = (turned ? y : x) + side + 0.8 * letter;
-  const out = words.length ? (pen.least ? 11.5 : WORDS) * letter : 1.5 * letter;
+  const out = (races ? OUT * (pen.least ? 0.75 : 1) : 1.5) * letter;
   const n = layers.length;
   const inner = bands.length > 1 ? 2.4 * letter : 0;
-  const isOpen = figure.level >= LAYER;
+  const wide = wideOf(figure);
+  const large = Math.max(1, wide.length);
   const opened = (figure.level === LAYER ? HIGH * countOf(focusOf(figure)) + 7 : 6) * letter;
-  const long = isOpen ? THIN * letter * (n - 1) + opened : LONG * (n + 0.5) * letter;
+  const [narrow, under] = n > NARROWS ? [0.42, 0.8 * WIDE[0]] : [0.45 * LONG, LONG];
+  const long = isOpen
+    ? THIN * letter * (n - 1) + opened
+    : (narrow * (n - large) + large * (isEnd(figure) ? under / large : under)) * letter;
   const whole = turned ? long : width - (start - x) - out - inner;
-  const even = whole / (n - 1 + FOCUS);
-  const others = Math.max(1, n - 1);
-  const least = Math.max(1.1 * letter, (whole - 15 * letter) / others);
+  const others = Math.max(1, n - large);
+  const broad = WIDE[isEnd(figure) ? 1 : 0] * letter * wide.length;
   const other = isOpen
     ? Math.min(THIN * letter, turned ? Infinity : (MIDDLE * whole) / others)
-    : n > 8 && !turned
-      ? Math.min(even, least, (0.75 * whole) / others)
-      : even;
+    : n > NARROWS && !turned
+      ? (whole - Math.min(broad, 0.7 * whole)) / (n - wide.length)
+      : isAsked(figure) || (isEnd(figure) && n <= NARROWS)
+        ? whole / n
+        : turned
+          ? narrow * letter
+          : whole / (n - 1 + FOCUS);
   const [starts, ends] = /** @type {number[][]} */ ([[], []]);
   let from = start;
   layers.forEach((layer, at) => {
     if (at && layer.band !== layers[at - 1].band) from += inner;
     starts.push(from);
-    from += isFocus(figure, layer) ? whole - other * (n - 1) : other;
+    from += wide.includes(at) ? (whole - other * (n - wide.length)) / wide.length : other;
     ends.push(from);
   });
-  const foot = turned ? from + (words.length ? 9 * letter : letter) : foots[last] + below * letter;
-  return { turned, starts, ends, rows, edge: [start, from], foots, foot, firsts };
+  const foot = turned ? from + letter : foots[last] + below * letter;
+  return {
+    turned,
+    starts,
+    ends,
+    rows,
+    edge: [start, from],
+    foots,
+    foot,
+    firsts,
+  };
 }
-
-/** @param {Flow} figure @param {FlowLayer} layer */
-const isFocus = (figure, layer) => layer.layer === figure.layer && layer.band === figure.band;
 
 /** The layer in focus. @param {Flow} figure @returns {FlowLayer} */
 const focusOf = (figure) => figure.layers.find((one) => isFocus(figure, one)) ?? figure.layers[0];
@@ -191,9 +211,6 @@ const countOf = ({ attentions }) =>
 
 /** Whether a layer is shown with its heads side by side. @param {Flow} figure @param {FlowLayer} layer */
 const isSpread = (figure, layer) => figure.level === LAYER && isFocus(figure, layer);
-
-/** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
-const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
 
 /** A part that a press brings into focus. @param {Pen} pen @param {FlowLayer} layer @param {number | ""} head @param {string} label @param {() => void} draw @param {any} [more] */
 function focusing(pen, layer, head, label, draw, more = {}) {
@@ -224,28 +241,55 @@ function boxOf(pen, plan, layer, at) {
   return { x, y, wide: u - x, high: v - y, isSpine };
 }
 
-/** The ground of a layer. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
+/** The ground of a layer: lit under the beam and where it has been, bare before it. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function ground(pen, figure, plan, layer, at) {
   const { look } = pen;
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const inFocus = isFocus(figure, layer);
-  const draw = () =>
-    pen.rect(x, y, wide, high, {
-      rx: isSpine ? 4 : 8,
-      fill: look.primary,
-      "fill-opacity": inFocus ? 0.09 : 0.03,
-      stroke: inFocus ? look.border : "none",
-    });
-  pressed(pen, figure, layer, draw, { name: "flow-ground" });
+  const isLit = figure.level > 0 || at < figure.current;
+  const fill = inFocus ? 0.09 : isLit ? 0.05 : 0.025;
+  const draw = () => {
+    const style = {
+      rx: isSpine ? 3 : 8,
+      fill: look.ink,
+      "fill-opacity": isLit ? fill * 0.8 : fill,
+    };
+    pen.rect(x, y, wide, high, style);
+    const isKey = isEnd(figure) && figure.matters.includes(at);
+    if (!figure.level && (inFocus || isKey))
+      pen.rect(x, y, wide, high, {
+        rx: isSpine ? 3 : 8,
+        fill: inFocus ? `url(#${light(pen, plan.turned)})` : "#f5b04c",
+        "fill-opacity": inFocus ? 1 : 0.14,
+      });
+  };
+  pressed(pen, figure, layer, at, draw, { name: "flow-ground" });
 }
 
-/** A part of a layer that a press brings into focus, and of the one in focus a press opens. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {() => void} draw @param {any} [more] */
-function pressed(pen, figure, layer, draw, more = {}) {
+/** The light of the beam, which gets brighter towards its edge. @param {Pen} pen @param {boolean} turned */
+function light(pen, turned) {
+  const id = turned ? "beam-down" : "beam";
+  const stop = (/** @type {number} */ offset, /** @type {number} */ opacity) =>
+    `<stop offset="${offset}" stop-color="#f5a93a" stop-opacity="${opacity}"/>`;
+  const to = turned ? 'x1="0" y1="0" x2="0" y2="1"' : 'x1="0" y1="0" x2="1" y2="0"';
+  pen.put(
+    "defs",
+    {},
+    `<linearGradient id="${id}" ${to}>${stop(0, 0.06)}${stop(1, 0.42)}</linearGradient>`,
+  );
+  return id;
+}
+
+/** A part of a layer that a press opens where it is under the beam, else brings the beam to. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {number} at @param {() => void} draw @param {any} [more] */
+function pressed(pen, figure, layer, at, draw, more = {}) {
   const inFocus = isFocus(figure, layer);
   const label = say("layer", { layer: layer.layer });
   const target = { pressed: inFocus && figure.head < 0, ...more };
-  if (inFocus && figure.level < LAYER && figure.levels[LAYER])
-    leading(pen, figure.levels[LAYER].select, { label, ...target }, draw);
+  const opens = figure.stops[at].levels[LAYER];
+  if (isAsked(figure)) return draw();
+  if (figure.level === 0 && (inFocus || isEnd(figure)) && opens)
+    leading(pen, opens.select, { label, ...target }, draw);
+  else if (figure.level === 0) leading(pen, { beam: `${at}` }, { label, ...target }, draw);
   else focusing(pen, layer, "", label, draw, { target });
 }
 
@@ -253,37 +297,36 @@ function pressed(pen, figure, layer, draw, more = {}) {
 function heading(pen, figure, plan, layer, at) {
   const { letter } = pen;
   const { x, y, wide, isSpine } = boxOf(pen, plan, layer, at);
-  const name = say("layer", { layer: layer.layer });
+  const isBare = figure.level === 0 && at > figure.current;
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
-  if (plan.turned) {
-    if (!isSpine)
-      pressed(pen, figure, layer, () =>
-        pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85, plate: true }),
-      );
-  } else if (!isSpine) {
+  const isNamed = plan.turned || figure.level > 0;
+  const text = say("layer", { layer: layer.layer });
+  if (isNamed && !isSpine) {
     // What cross-attention brings runs past the middle.
-    const isCrossed = layer.attentions.length > 1 && layer.band > 0;
-    pressed(pen, figure, layer, () =>
-      pen.text(isCrossed ? x : x + wide / 2, y - 2.3 * letter, name, {
+    const isCrossed = plan.turned || (layer.attentions.length > 1 && layer.band > 0);
+    const where = plan.turned
+      ? [x + 0.5 * letter, y + 0.9 * letter]
+      : [isCrossed ? x : x + wide / 2, y - 2.3 * letter];
+    pressed(pen, figure, layer, at, () =>
+      pen.text(where[0], where[1], text, {
         ...style,
         anchor: isCrossed ? "start" : "middle",
-        size: 0.9,
+        size: 0.88,
         room: wide,
         plate: isCrossed,
       }),
     );
-  } else if (
-    layer.layer % 5 === 0 &&
-    pen.isFree(
-      pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }),
-    )
-  )
-    pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, {
-      anchor: "middle",
+  } else if (isNamed && !plan.turned && layer.layer % 5 === 0) {
+    const size = {
+      anchor: /** @type {const} */ ("middle"),
       size: 0.8,
       alpha: 0.75,
-    });
-  if (!isSpine) heads(pen, figure, plan, layer, [x, y, wide]);
+    };
+    const place = [x + wide / 2, y - 0.8 * letter];
+    if (pen.isFree(pen.box(place[0], place[1], `0${layer.layer}`, size)))
+      pen.text(place[0], place[1], `${layer.layer}`, size);
+  }
+  if (!isSpine && !isBare) heads(pen, figure, plan, layer, [x, y, wide]);
 }
 
 /** Where each head of a layer stands along it, side by side. @param {FlowLayer} layer @param {number} from @param {number} wide */
@@ -292,7 +335,10 @@ function sideBySide({ attentions }, from, wide) {
   return attentions.map((/** @type {any} */ one, /** @type {number} */ i) => {
     const begin = from + (i ? ends[i - 1] + 0.05 : 0.01) * wide;
     const step = (from + ends[i] * wide - begin) / count(one);
-    return { step, places: [...Array(count(one)).keys()].map((head) => begin + head * step) };
+    return {
+      step,
+      places: [...Array(count(one)).keys()].map((head) => begin + head * step),
+    };
   });
 }
 
@@ -309,7 +355,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
     ? x + wide - step * (n + gaps)
     : x + wide / 2 - (step * (n + gaps - 1)) / 2;
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
-    const colour = colourOf(pen, attention);
+    const colour = look.primary;
     for (let head = 0; head < count(attention); head++) {
       const share = attention.totals[head];
       const chosen =
@@ -353,93 +399,51 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
 
 /** What a head does, with its score and chance. @param {[string, number, number] | null | undefined} name */
 export const named = (name) =>
-  name && say("named", { name: name[0], score: hundredths(name[1]), chance: hundredths(name[2]) });
+  name &&
+  say("named", {
+    name: name[0],
+    score: hundredths(name[1]),
+    chance: hundredths(name[2]),
+  });
 
 /** A head that a press brings into focus, and another press opens. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention @param {number} head @param {boolean} chosen @param {() => void} draw */
 function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   const share = percent(attention.totals[head]);
-  const told = [say("head", { layer: layer.layer, head, share }), named(attention.names[head])];
+  const isOff = attention.removed.includes(head);
+  const told = [
+    say("head", { layer: layer.layer, head, share }),
+    named(attention.names[head]),
+    figure.level === 0 && say(isOff ? "is_out" : "is_read"),
+  ];
   const name = `flow-head${isFocus(figure, layer) ? " flow-stop" : ""}`;
-  const what = { label: told.filter(Boolean).join("; "), pressed: chosen, name };
-  const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && figure.levels[HEAD];
+  const what = {
+    label: told.filter(Boolean).join("; "),
+    pressed: chosen || isOff,
+    name,
+  };
+  if (figure.level === 0) {
+    const line = [`ZeroHead:${layer.layer}:${head}:${attention.name}`];
+    return leading(pen, { edits: toggled(figure, line), beam: END }, what, draw);
+  }
+  const { levels } = stopOf(figure);
+  const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && levels[HEAD];
   if (!opens)
     return focusing(pen, layer, head, what.label, draw, {
       attention: attention.attention,
       target: what,
     });
-  const at = { attention: attention.attention, layer: `${layer.layer}`, head: `${head}` };
-  leading(pen, { ...at, flow_level: figure.levels[HEAD].select.flow_level }, what, draw);
+  const at = {
+    attention: attention.attention,
+    layer: `${layer.layer}`,
+    head: `${head}`,
+  };
+  leading(pen, { ...at, flow_level: levels[HEAD].select.flow_level }, what, draw);
 }
-
-/** The colour of what an attention brings. @param {Pen} pen @param {FlowAttention} attention */
-const colourOf = ({ look }, { attention }) =>
-  attention === "cross" ? look.categorical[1] : look.primary;
-
-/** The number of an attention's heads. @param {FlowAttention} attention */
-const count = ({ shares, n }) => shares.length / n;
 
 /** The attention of a layer that is in focus. @param {Flow} figure @param {FlowLayer} layer */
 const chosenAttention = (figure, layer) =>
   layer.attentions.find((/** @type {any} */ one) => one.attention === figure.attention) ||
   layer.attentions[0];
-
-/** Every row's line with its label. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
-function streams(pen, figure, plan) {
-  const { letter, look } = pen;
-  const [from, to] = plan.edge;
-  figure.bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
-    const first = plan.firsts[at];
-    [...band.rows, ...(band.rest ? [band.rest] : [])].forEach((label, row) => {
-      const across = plan.rows[first + row];
-      const chosen = row === band.selected;
-      const isRest = row === band.rows.length;
-      const colour = chosen ? look.primary : look.ink;
-      pen.line([point(plan, from, across), point(plan, to, across)], colour, {
-        "stroke-width": chosen ? 0.33 * letter : 0.13 * letter,
-        "stroke-opacity": chosen ? 1 : 0.22,
-        "stroke-linecap": "round",
-        "stroke-dasharray": isRest ? "2 6" : undefined,
-      });
-      const [x, y] = point(plan, from - 0.6 * letter, across);
-      if (chosen && figure.says && at === figure.bands.length - 1 && !plan.turned)
-        pen.text(x, y + BELOW * letter, figure.says, { size: 0.85, alpha: 0.75, anchor: "end" });
-      const isComing = at === 0 && figure.from?.written === row; // its word is on the way there
-      const style = {
-        bold: chosen,
-        fill: chosen ? look.primary : undefined,
-        alpha: isComing ? 0.01 : isRest ? 0.75 : undefined,
-      };
-      const draw = () =>
-        plan.turned
-          ? pen.text(x, y, label, { ...style, turn: -90, room: 7 * letter })
-          : pen.text(x, y, label, {
-              ...style,
-              anchor: "end",
-              room: 0.2 * (to - from) + 4 * letter,
-            });
-      if (isRest || !band.choice) return draw();
-      pen.select = [band.choice];
-      pen.target({ select: [band.places[row]], label, pressed: chosen, name: "token" }, draw);
-    });
-  });
-}
-
-/** What the second stream reads of the first. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
-function memory(pen, figure, plan) {
-  const { letter, look } = pen;
-  const at = figure.layers.findIndex((/** @type {any} */ layer) => layer.band === 1);
-  const along = (plan.ends[at - 1] + plan.starts[at]) / 2;
-  const [low, high] = [plan.rows[0] - 0.6 * letter, plan.rows[plan.firsts[1] - 1] + 0.6 * letter];
-  const [x, y] = point(plan, along - 0.4 * letter, low);
-  const [u, v] = point(plan, along + 0.4 * letter, high);
-  pen.rect(x, y, u - x, v - y, { rx: 4, fill: look.categorical[1], "fill-opacity": 0.75 });
-  if (!plan.turned)
-    pen.text((x + u) / 2, y - 0.8 * letter, figure.between, {
-      anchor: "middle",
-      size: 0.85,
-      alpha: 0.85,
-    });
-}
 
 /** What a layer brings and adds. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function column(pen, figure, plan, layer, at) {
@@ -449,6 +453,8 @@ function column(pen, figure, plan, layer, at) {
   const isSpine = wide < SPINE * letter;
   const chosen = chosenRow(figure, layer.band);
   const across = plan.rows[chosen];
+  if (figure.level === 0 && at > figure.current) return; // the light has not been there
+  const { ms } = isFocus(figure, layer) ? figure : /** @type {any} */ ({});
   const start = from + (isSpine ? 2 : plan.turned ? 1.6 * letter : 0.8 * letter);
   const n = layer.attentions.length;
   const spread = isSpread(figure, layer) ? sideBySide(layer, from, wide) : null;
@@ -461,35 +467,69 @@ function column(pen, figure, plan, layer, at) {
     const sum = isSpine ? from + 0.75 * wide : sums[i];
     if (spread) eachHead(pen, figure, plan, layer, attention, spread[i]);
     else {
-      if (!isSpine) faint(pen, plan, attention, begin, sum);
+      if (!isSpine && figure.level) faint(pen, plan, attention, begin, sum);
       curves(pen, figure, plan, layer, attention, [begin, sum, chosen, isSpine ? 1 : Infinity]);
     }
     const [x, y] = point(plan, sum, across);
-    const r = isSpine ? 0.2 * letter : 0.62 * letter;
+    const size = Math.sqrt(attention.update) * attention.scale;
+    const full = isSpine ? 0.16 + 0.3 * size : 0.55 + 0.75 * size;
+    const r =
+      letter * Math.min(1.6, isSpine ? full : 0.55 + (full - 0.55) * partOf(ms, ARRIVE, GROW));
     pen.circle(x, y, r, {
       class: "flow-sum",
       fill: look.paper,
       stroke: look.primary,
       "stroke-width": isSpine ? 1.5 : 2,
     });
-    if (!isSpine) pen.text(x, y, "+", { anchor: "middle", bold: true, fill: look.primary });
+    if (!isSpine)
+      pen.text(x, y, "+", {
+        anchor: "middle",
+        bold: true,
+        fill: look.primary,
+      });
   });
   const ffn = isSpread(figure, layer) ? 0.92 : plan.turned ? 0.77 : 0.84; // of its width
   if (!isSpine && layer.ffn !== null)
-    square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer));
-  if (layer.says) says(pen, figure, plan, layer, at, isSpine);
+    square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer), ms);
+  if (!figure.level && isFocus(figure, layer)) tags(pen, figure, plan, layer, [from, wide, ffn]);
+  guess(pen, figure, plan, layer, at, isSpine);
   const numbers = { size: 0.85, alpha: 0.8 };
-  if (plan.turned) {
-    if (layer.numbers && !isSpine) besideRow(pen, figure, plan, layer, at, layer.numbers, numbers);
-  } else if (!isSpine) {
+  if (plan.turned && layer.numbers && !isSpine)
+    besideRow(pen, figure, plan, layer, at, layer.numbers, numbers);
+  else if (!plan.turned && !isSpine) {
     const isWide = pen.width(layer.numbers, numbers) > wide;
     const label = isWide ? layer.numbers.replace(UNIT, "") : layer.numbers;
-    pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, label, {
+    const y = plan.foots[layer.band] + (figure.level ? 0.9 : 2.6) * letter;
+    pen.text((from + to) / 2, y, label, {
       ...numbers,
       anchor: "middle",
       room: wide,
     });
   }
+}
+
+/** What is brought and what the FFN adds, in words, at the curve and above the box. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} place */
+function tags(pen, figure, plan, layer, [from, wide, ffn]) {
+  const { letter } = pen;
+  const { says, units } = stopOf(figure);
+  const { ms } = figure;
+  const across = plan.rows[chosenRow(figure, layer.band)];
+  if (plan.turned) return;
+  const right = from + wide - 0.3 * letter;
+  const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
+  let y = across - 2.1 * letter;
+  if (ms === undefined || ms >= OPEN)
+    for (const [bold, pale] of units) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
+  const row = fetchedRow(figure, layer);
+  if (says && row >= 0 && (ms === undefined || (ms >= WIDEN && ms < OPEN)))
+    tag(
+      pen,
+      right,
+      Math.min(y, (plan.rows[row] + across) / 2),
+      say("from", { word: labelsOf(figure)[row] }),
+      say("says", { words: says }),
+      limits,
+    );
 }
 
 /** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ step: number, places: number[] }} where */
@@ -518,17 +558,20 @@ function eachHead(pen, figure, plan, layer, attention, { step, places }) {
         head,
       ]);
       if (plan.turned)
-        pen.text(x + 0.3 * letter, y + 0.8 * letter, `${head}`, { size: 0.8, alpha: 0.8 });
+        pen.text(x + 0.3 * letter, y + 0.8 * letter, `${head}`, {
+          size: 0.8,
+          alpha: 0.8,
+        });
     };
     headTarget(pen, figure, layer, attention, head, isOn, draw);
   });
 }
 
-/** The FFN, as large as its update. @param {Pen} pen @param {Plan} plan @param {FlowLayer} layer @param {number[]} place @param {boolean} isStop */
-function square(pen, plan, layer, [along, across], isStop) {
+/** The FFN, a box as large as its update, whose lid opens under the beam. @param {Pen} pen @param {Plan} plan @param {FlowLayer} layer @param {number[]} place @param {boolean} isStop @param {number} [ms] */
+function square(pen, plan, layer, [along, across], isStop, ms) {
   const { letter, look } = pen;
   const ffn = layer.ffn ?? 0;
-  const side = (1 + 0.8 * ffn) * letter; // above the words below the row
+  const side = (1.1 + 1.1 * ffn) * letter;
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
@@ -537,15 +580,28 @@ function square(pen, plan, layer, [along, across], isStop) {
     .join("; ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
   pen.target({ select: [layer.ffn_key], label, name }, () => {
-    pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.paper });
-    pen.rect(x - side / 2, y - side / 2, side, side, {
+    const style = {
       rx: 3,
-      fill: look.primary,
-      "fill-opacity": 0.35,
+      fill: look.paper,
       stroke: look.primary,
-      "stroke-width": 1.5,
-    });
+      "stroke-width": 2,
+    };
+    pen.rect(x - side / 2, y - side / 2, side, side, style);
     pen.text(x, y, "F", { anchor: "middle", size: 0.8, bold: true });
+    const turn = (38 * Math.PI * partOf(ms, OPEN, OPEN + 180)) / 180;
+    const [a, b] = [x - side / 2, y - side / 2 - 1];
+    if (isStop)
+      pen.line(
+        [
+          [a, b],
+          [a + side * Math.cos(turn), b - side * Math.sin(turn)],
+        ],
+        look.primary,
+        {
+          "stroke-width": 3,
+          "stroke-linecap": "round",
+        },
+      );
   });
   pen.select = before;
 }
@@ -580,49 +636,67 @@ function besideRow(pen, figure, plan, layer, at, text, style, isNear = false) {
   pen.text(left, y, text, { ...style, anchor, plate: true });
 }
 
-/** The word that the stream would give after a layer. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at @param {boolean} isSpine */
-function says(pen, figure, plan, layer, at, isSpine) {
-  const { letter, look } = pen;
+/** The word that the stream would give after a layer: under the beam on a flap, elsewhere where it is another one. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at @param {boolean} isSpine */
+function guess(pen, figure, plan, layer, at, isSpine) {
+  const { letter } = pen;
+  if (!layer.says) return;
   const [from, to] = [plan.starts[at], plan.ends[at]];
   const across = plan.rows[chosenRow(figure, layer.band)];
-  if (!layer.says) return;
-  const [word, p, text] = layer.says;
-  const style = {
-    bold: true,
-    fill: look.primary,
-    alpha: Math.min(1, 0.7 + p),
-    size: 0.95,
-    halo: true,
-  };
-  if (plan.turned && isSpine) return;
-  if (plan.turned) return besideRow(pen, figure, plan, layer, at, `“${word}” ${text}`, style, true);
-  const y = across + BELOW * letter;
-  if (!isSpine) {
-    const whole = `“${word}” ${text}`;
-    const room = to - from - 0.6 * letter;
-    const label = pen.width(whole, style) > room ? `“${word}”` : whole;
-    return pen.freely(to - 0.6 * letter, y, label, { ...style, anchor: "end", room });
+  const [word] = layer.says;
+  const y = across + BELOW * letter + (figure.level ? 0 : 0.25 * letter);
+  const isTold = at === told(figure);
+  if (plan.turned) {
+    if (isTold && !figure.level)
+      flap(pen, figure, Math.min(across, plan.rows[0] + 14 * letter), to - 1.5 * letter);
+    else if (isTold) besideRow(pen, figure, plan, layer, at, `“${word}”`, { bold: true }, true);
+    return;
+  }
+  if (isTold) {
+    const x = (from + to) / 2;
+    flap(pen, figure, x, y);
+    const [lane] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
+    if (isEnd(figure) && lane) changes(pen, figure, plan, y);
+    return;
   }
   const before = figure.layers[at - 1]?.says?.[0];
-  const middle = (from + to) / 2;
-  const high = 1.1 * letter * (layer.answer ?? 0);
-  pen.rect(from + 2, y + 0.55 * letter - high, to - from - 4, Math.max(1, high), {
-    fill: look.primary,
-    "fill-opacity": 0.4,
-  });
-  if (word === before || p < 0.05) return;
-  const box = pen.box(middle, y - 0.1 * letter, ` ${word} `, {
-    ...style,
+  if (word === before && isSpine) return;
+  const style = {
+    bold: true,
     size: 0.85,
-    anchor: "middle",
-  });
-  if (pen.isFree(box))
-    pen.text(middle, y - 0.1 * letter, word, {
-      ...style,
-      size: 0.85,
-      anchor: "middle",
-      halo: true,
-    });
+    anchor: /** @type {const} */ ("middle"),
+    alpha: 0.85,
+    room: isSpine ? 4 * letter : to - from,
+  };
+  const box = pen.box((from + to) / 2, y, ` ${word} `, style);
+  const wide = (box[2] - box[0]) / 2;
+  const column = told(figure);
+  const middle = (plan.starts[column] + plan.ends[column]) / 2;
+  const isClear = Math.abs(middle - (from + to) / 2) > wide + 0.5 * flapWide(pen, figure);
+  if (isClear && pen.isFree(box)) pen.text((from + to) / 2, y, word, style);
+}
+
+/** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */
+function flapWide(pen, figure) {
+  const words = [told(figure), told(figure) - 1].map((at) => figure.layers[at]?.says?.[0] ?? "");
+  return (
+    Math.max(...words.map((word) => pen.width(word, { bold: true, size: 1.15 }))) + 2.6 * pen.letter
+  );
+}
+
+/** Under the layers that matter the place of the answer without and with what is out. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number} y */
+function changes(pen, figure, plan, y) {
+  const { lanes: all, layers, matters } = figure;
+  const lane = all.reduce((/** @type {any} */ best, /** @type {any} */ each) =>
+    each.were > best.were ? each : best,
+  );
+  const offset = layers.length - lane.places.length + 1;
+  for (const at of matters) {
+    const [before, after] = [lane.was_places[at - offset + 1], lane.places[at - offset + 1]];
+    if (before === undefined) continue;
+    const text = before === after ? ordinal(after) : `${ordinal(before)} → ${ordinal(after)}`;
+    const x = (plan.starts[at] + plan.ends[at]) / 2;
+    pen.freely(x, y + 2 * pen.letter, text, { bold: true, size: 0.82, anchor: "middle" });
+  }
 }
 
 /** Curves into rows that are not chosen. @param {Pen} pen @param {Plan} plan @param {FlowAttention} attention @param {number} begin @param {number} sum */
@@ -644,6 +718,8 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
   const isOff = alone >= 0 && attention.removed.includes(alone);
   const head = isOff && one === undefined ? -1 : alone; // all others, where it is none of them
   const isSpecial = (/** @type {number} */ row) => pen.special.has(labels[row]);
+  const { ms } = isFocus(figure, layer) ? figure : /** @type {any} */ ({});
+  const size = head < 0 ? attention.scale : 1;
   const into = (/** @type {number[]} */ widths, /** @type {boolean} */ isGhost) => {
     const drawn = [...widths.keys()].filter(
       (row) => row !== chosen && Math.abs(widths[row]) >= FAINT,
@@ -653,21 +729,26 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
     for (const row of of.slice(0, most).reverse()) {
       const share = widths[row];
       const pale = isGhost || isSpecial(row);
-      const dash = isGhost || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
-      const thick = THICKEST * letter * Math.abs(share) * (Number.isFinite(most) ? 0.5 : 1);
+      const dash = pale || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
+      const [full, most_] = [Number.isFinite(most) ? 0.35 : 1, isSpecial(row) ? SINK : Infinity];
+      const thick = Math.min(most_ * letter, THICKEST * letter * Math.abs(share) * full * size);
       const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
+      const came = ms === undefined ? 1 : 0.5 + 0.5 * partOf(ms, WIDEN, GROW);
       curve(
         pen,
         plan,
         [begin, plan.rows[row]],
         [sum, plan.rows[chosen]],
-        pale ? look.ink : colourOf(pen, attention),
+        pale ? look.ink : (hueOf(pen, figure, row) ?? look.ink),
         {
           class: isGhost ? "flow-ghost" : "flow-curve",
           "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
-          "stroke-opacity": isGhost ? 0.4 : pale ? 0.16 : 0.75,
+          "stroke-opacity": isGhost
+            ? 0.4
+            : (came * (pale ? 0.3 : hueOf(pen, figure, row) ? 0.85 : 0.5)).toFixed(2),
           "stroke-linecap": dash ? "butt" : "round",
           "stroke-dasharray": dash,
+          "data-at": isGhost ? undefined : row,
         },
       );
     }
@@ -677,8 +758,34 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
   const ghosts = attention.removed.filter(
     (/** @type {number} */ each) => alone < 0 || each === alone,
   );
-  for (const each of most === Infinity ? ghosts : []) into(all(each), true);
+  for (const each of most === Infinity && figure.level ? ghosts : []) into(all(each), true);
+  if (most === Infinity && head < 0 && attention.was.length)
+    outlines(pen, figure, plan, attention, [begin, sum, chosen]);
   if (!attention.removed.includes(head)) into(all(head), false);
+}
+
+/** The outline of what a curve has lost by an edit. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowAttention} attention @param {number[]} place */
+function outlines(pen, figure, plan, attention, [begin, sum, chosen]) {
+  const { letter, look } = pen;
+  labelsOf(figure).forEach((/** @type {string} */ label, /** @type {number} */ row) => {
+    const lost = attention.was[row] - Math.max(0, widthOf(attention, -1, row)) * attention.scale;
+    if (row === chosen || lost < 2 * FAINT || pen.special.has(label)) return;
+    const half = (THICKEST * letter * attention.was[row]) / 2;
+    for (const side of [-half, half])
+      curve(
+        pen,
+        plan,
+        [begin, plan.rows[row] + side],
+        [sum + side / 2, plan.rows[chosen]],
+        hueOf(pen, figure, row) ?? look.ink,
+        {
+          class: "flow-ghost",
+          "stroke-width": 1.2,
+          "stroke-dasharray": "4 3",
+          "stroke-opacity": 0.8,
+        },
+      );
+  });
 }
 
 /** The head of a layer that is drawn alone, -1 for all: that under the pointer, else the one in focus. @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention */
@@ -694,15 +801,6 @@ function shownHead(figure, layer, attention) {
     return -1;
   const isOn = isFocus(figure, layer) && chosenAttention(figure, layer) === attention;
   return isOn ? figure.head : -1;
-}
-
-/** How wide a curve is from a row: a head's weight, or the share that all heads bring from there. @param {FlowAttention} attention @param {number} head @param {number} row */
-export function widthOf(attention, head, row) {
-  const { shares, weights, n } = attention;
-  if (head >= 0) return weights[head * n + row];
-  let sum = 0;
-  for (let at = row; at < shares.length; at += n) sum += shares[at];
-  return sum;
 }
 
 /** @param {Pen} pen @param {Plan} plan @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */
@@ -721,120 +819,24 @@ function curve(pen, plan, [a, b], [c, d], stroke, style) {
   pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, stroke, style);
 }
 
-/** The likeliest words at the end. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {Box} box */
+/** The words that race, and the way to them. Returns the foot. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {Box} box */
 function output(pen, figure, plan, box) {
   const { letter, look } = pen;
-  const { words, bands } = figure;
-  if (!words.length) return;
   const [, to] = plan.edge;
-  const pitch = 1.75 * letter;
-  const middle = plan.rows[chosenRow(figure, bands.length - 1)];
-  const lowest = plan.foot - words.length * pitch;
-  const first = plan.turned
-    ? to + letter
-    : Math.max(box.y + letter, Math.min(lowest, middle - 1.5 * pitch));
-  const left = plan.turned ? box.x + letter : to + 0.9 * letter;
-  const room = plan.turned
-    ? 8 * letter
-    : Math.min(
-        8 * letter,
-        Math.max(
-          ...words.map(({ label }, /** @type {number} */ at) => pen.width(label, { bold: !at })),
-        ),
-      );
-  const bar = left + room + 0.5 * letter;
-  const most = box.x + box.width - bar - 3.6 * letter;
-  const inside = pen.apart(() =>
-    words.forEach(({ label, probability, text }, /** @type {number} */ at) => {
-      const y = first + at * pitch;
-      pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
-      const long = Math.max(1.5, most * probability);
-      pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, {
-        rx: 2,
-        fill: look.primary,
-        "fill-opacity": at ? 0.5 : 1,
-      });
-      const shown = figure.from ? tenths(100 * probability) : text; // a number rolls to the one after it
-      pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
-    }),
-  );
-  pen.put("g", { class: "flow-output" }, inside);
+  if (!figure.lanes.length || isAsked(figure)) return plan.foot;
+  if (plan.turned)
+    return lanes(pen, figure, [box.x + letter, to + 1.6 * letter, box.width - 2.5 * letter]);
+  const y = plan.rows[chosenRow(figure, figure.bands.length - 1)];
+  const high = (2.8 + figure.lanes.length * 2.75) * letter;
+  const top = Math.max(box.y + letter, Math.min(plan.rows[0] - 0.4 * letter, plan.foot - high));
+  const left = to + 3.6 * letter;
+  const goal = top + high / 2;
+  const isLit = isEnd(figure);
+  pen.link([to, y], [left - letter, goal], isLit ? look.primary : look.ink, {
+    "stroke-width": isLit ? 0.33 * letter : 1.5,
+    "stroke-opacity": isLit ? 1 : 0.3,
+  });
+  return lanes(pen, figure, [left, top, box.x + box.width - left - 0.6 * letter]);
 }
 
 const UNIT = / \p{L}+$/u; // a word behind a number
-const FEWEST = 4; // rows from which on a slide has room for the note
-
-/** A flow of at most so many rows: the chosen ones and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most */
-export function cutFlow(figure, most) {
-  numbered(figure);
-  const { bands } = figure;
-  if (labelsOf(figure).length <= most) return figure;
-  const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)));
-  const size = (/** @type {any} */ one) =>
-    one.bands.reduce(
-      (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
-      0,
-    );
-  const note = most < FEWEST ? "" : figure.note;
-  return { ...cut, note, omitted: omitted(["tokens", size(cut), size(figure)]) };
-}
-
-/** A flow of at most so many rows in each band. @param {Flow} figure @param {number} few */
-function kept(figure, few) {
-  const { bands, layers } = figure;
-  const n = labelsOf(figure).length;
-  const seen =
-    figure.level >= LAYER
-      ? layers.filter((/** @type {any} */ one) => isFocus(figure, one))
-      : layers;
-  const attentions = seen.flatMap((/** @type {any} */ layer) => layer.attentions);
-  const sizes = (/** @type {any} */ one, /** @type {number} */ row) =>
-    figure.level >= LAYER
-      ? [...Array(count(one)).keys()].map((head) => Math.abs(widthOf(one, head, row)))
-      : [Math.abs(widthOf(one, -1, row))];
-  const matters = (/** @type {number} */ row) =>
-    attentions
-      .flatMap((/** @type {any} */ one) => sizes(one, row))
-      .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
-  let first = 0;
-  /** @type {number[]} */
-  const all = [];
-  const cut = bands.map((/** @type {any} */ band) => {
-    const own = [...band.rows.keys()];
-    const start = first;
-    first += own.length + (band.rest ? 1 : 0);
-    const order = own.sort(
-      (a, b) =>
-        Number(b === band.selected) - Number(a === band.selected) ||
-        matters(start + b) - matters(start + a),
-    );
-    const rows = order.slice(0, few).sort((a, b) => a - b);
-    all.push(...rows.map((at) => start + at));
-    return {
-      ...band,
-      rows: rows.map((at) => band.rows[at]),
-      places: rows.map((at) => band.places[at]),
-      selected: rows.indexOf(band.selected),
-      rest: "",
-    };
-  });
-  const spread = (/** @type {Float32Array} */ values) =>
-    Float32Array.from(
-      { length: (values.length / n) * all.length },
-      (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]],
-    );
-  return {
-    ...figure,
-    bands: cut,
-    layers: layers.map((/** @type {any} */ layer) => ({
-      ...layer,
-      attentions: layer.attentions.map((/** @type {any} */ one) => ({
-        ...one,
-        n: all.length,
-        shares: spread(one.shares),
-        weights: spread(one.weights),
-        others: [],
-      })),
-    })),
-  };
-}

@@ -1,81 +1,245 @@
 // @ts-check
-// The bar above the picture of the whole machine: Play, the steps from layer to layer, and where one
-// is in it.
+// The light that goes through the whole machine: the question before it, the bar above the picture, and
+// the beam as it is dragged, played and walked along the layers.
 
+import { END, count, isAsked, LASTS, share, spoken, stopOf, WIDEN } from "./beam_figure.js";
 import { bus } from "./bus.js";
-import { labelsOf, widthOf, writtenRow } from "./flow_figure.js";
+import { place, writtenRow } from "./flow_figure.js";
+import { labelsOf, toggled } from "./flow_rows.js";
+import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
-import { make, OF_TEXT, still, worded } from "./mount.js";
+import { make, OF_TEXT, still, until } from "./mount.js";
+import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
 import { sentenceOf } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
-const [SLOW, FAST] = [350, 80]; // milliseconds that the light takes for a layer
-const READING = 1200; // for one whose sentence is read, as the light was asked for
-const MANY = 12; // layers from which on it is fast
-const TELLING = 3; // of these, at which it is slow
-const LONGEST = 4000; // for the whole machine, where nobody asked for it
-const [LIGHT, LASTS] = ["0.3", 2.2]; // opacity of a layer in the light, and how long it glows
-const HEAD = 2; // as a place among the levels
+const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
+const FAST = 80; // milliseconds of a layer that is not told by itself
+const READING = 2500; // milliseconds of a stop for who wants no movement
+const PAUSE = 250; // milliseconds after the last step, before the address has it
+const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
+const LIGHT_ON = 600; // milliseconds in which the cone opens
+const CHOICES = 3; // likeliest words to choose from, beside the rival
 
-/** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, what leads on, and the head in focus, else the one that brings most, switched off and on. @param {View} view @param {number} at */
-export function player(view, at) {
-  const { level, levels, leads, switch: toggle } = view.figures[at];
-  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
-    make(
-      "button",
-      { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more },
-      label,
-    );
-  const keys = (/** @type {string} */ name) => ({ "aria-keyshortcuts": name });
-  const play = button(say("play"), () => sweepOrStop(view, at), {
-    class: "play",
-    ...keys("Space"),
-  });
-  const step = (
-    /** @type {string} */ sign,
-    /** @type {string} */ label,
-    /** @type {number} */ by,
-  ) => {
-    const to = besides(view.figures[at], by);
-    return button(sign, () => to && go(view, to), {
-      class: "step",
-      "aria-label": label,
-      ...(to ? {} : { disabled: "" }),
-    });
-  };
-  const way = levels.map(({ label, select }, /** @type {number} */ each) =>
-    each === level || view.aside
-      ? make(
-          "span",
-          { class: "crumb", ...(each === level ? { "aria-current": "step" } : {}) },
-          label,
-        )
-      : button(label, () => go(view, select), { class: each > level ? "crumb deeper" : "crumb" }),
-  );
-  const others = leads.map((/** @type {any} */ one) =>
-    button(one.label, () => go(view, one.select), { class: "lead" }),
-  );
-  const off =
-    toggle &&
-    button(toggle.label, () => go(view, toggle.select), { class: "lead switch", ...keys("X") });
-  const nav = make(
-    "nav",
-    { "aria-label": say("way") },
-    ...way.slice(0, view.aside ? level + 1 : undefined),
-  );
-  view.play = play;
-  if (view.aside) return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
-  hearKeys(view, (event, inside) => meaning(view, at, event, inside));
-  const steps = [step("‹", say("before"), -1), step("›", say("next"), 1)];
-  return make("div", "slider flow-bar", play, ...steps, nav, off, ...others);
+/** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, and what leads on; in its place the question, where the light is off. @param {View} view @param {number} at @param {(one?: any) => void} paint draws the picture, or another one in its place */
+export function player(view, at, paint) {
+  const figure = view.figures[at];
+  view.beam = { ...view.beam, at, paint };
+  figure.yours = view.guessed?.[guessKey(figure)];
+  figure.hues = view.hues?.[guessKey(figure)];
+  if (!view.aside) {
+    view.beam.echoes ||= new Echoes();
+    figure.go = (/** @type {number} */ to, echo = false) => {
+      if (
+        echo &&
+        (view.beam.echoes.takes(to) || view.beam.later || view.settle || to === now(view).current)
+      )
+        return;
+      moveTo(view, to);
+    };
+    hearKeys(view, (event, inside) => meaning(view, event, inside));
+    const down = (/** @type {PointerEvent} */ event) => drag(view, event);
+    view.root.addEventListener("pointerdown", down);
+    until(view, "drag", () => view.root.removeEventListener("pointerdown", down));
+    late(view, figure);
+  }
+  view.root.classList.toggle("night", isAsked(figure));
+  return isAsked(figure) && !view.aside ? stage(view) : bar(view);
 }
+
+/** The flow as it is now. @param {View} view */
+const now = (view) => view.figures[view.beam.at];
 
 /** Set choices of the address. @param {View} view @param {Record<string, string>} select */
 const go = (view, select) => view.send("select", select);
 
-/** What brings the layer before or after the one in focus into focus; undefined where there is none. @param {any} figure @param {number} by */
+/** @param {View} view */
+function bar(view) {
+  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
+    make(
+      "button",
+      {
+        type: "button",
+        onclick,
+        data: { focus: more["aria-label"] || label },
+        ...more,
+      },
+      label,
+    );
+  const play = button(say("play"), () => playOrStop(view), {
+    class: "play",
+    "aria-keyshortcuts": "Space",
+  });
+  view.play = play;
+  const nav = make("nav", { "aria-label": say("way") });
+  if (view.aside) {
+    fill(view, nav);
+    return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
+  }
+  const steps = [
+    button("‹", () => step(view, -1), {
+      class: "step",
+      "aria-label": say("before"),
+    }),
+    button("›", () => step(view, 1), {
+      class: "step",
+      "aria-label": say("next"),
+    }),
+  ];
+  const slider = make("input", {
+    type: "range",
+    class: "beam",
+    min: 0,
+    max: count(now(view)),
+    "aria-label": say("beam"),
+    data: { focus: "beam" },
+  });
+  slider.oninput = () => moveTo(view, Number(slider.value), true);
+  const more = make("span", "more");
+  const made = make(
+    "div",
+    "slider flow-bar",
+    play,
+    ...steps,
+    now(view).level ? false : slider,
+    nav,
+    more,
+  );
+  fill(view, nav, more, slider);
+  view.beam.fill = () => fill(view, nav, more, slider);
+  return made;
+}
+
+/** The parts of the bar that depend on where the beam stands. @param {View} view @param {HTMLElement} nav @param {HTMLElement} [more] @param {HTMLInputElement} [slider] */
+function fill(view, nav, more, slider) {
+  const figure = now(view);
+  const { level, leads } = figure;
+  const { levels = [], switch: toggle } = stopOf(figure) || {};
+  const button = (
+    /** @type {string} */ label,
+    /** @type {any} */ select,
+    /** @type {any} */ attributes,
+  ) =>
+    make(
+      "button",
+      {
+        type: "button",
+        onclick: () => go(view, select),
+        data: { focus: label },
+        ...attributes,
+      },
+      label,
+    );
+  const crumbs = levels.map(({ label, select }, /** @type {number} */ each) =>
+    each === level || view.aside
+      ? make(
+          "span",
+          {
+            class: "crumb",
+            ...(each === level ? { "aria-current": "step" } : {}),
+          },
+          label,
+        )
+      : button(label, each ? select : { ...select, beam: beamOf(figure) }, {
+          class: each > level ? "crumb deeper" : "crumb",
+        }),
+  );
+  nav.replaceChildren(...crumbs.slice(0, view.aside ? level + 1 : undefined));
+  const isOn = level || figure.current >= count(figure); // till then nobody knows what is written
+  more?.replaceChildren(
+    ...(toggle
+      ? [
+          button(toggle.label, toggle.select, {
+            class: "lead switch",
+            "aria-keyshortcuts": "X",
+          }),
+        ]
+      : []),
+    ...(isOn
+      ? leads.map((/** @type {any} */ one) => button(one.label, one.select, { class: "lead" }))
+      : []),
+  );
+  if (!slider) return;
+  slider.value = `${figure.current}`;
+  slider.setAttribute("aria-valuetext", spoken(figure));
+}
+
+/** Where the beam stands, as the address says it. @param {any} figure */
+const beamOf = (figure) =>
+  figure.level
+    ? `${figure.layers.findIndex((/** @type {any} */ one) => one.layer === figure.layer && one.band === figure.band)}`
+    : figure.current >= count(figure)
+      ? END
+      : `${figure.current}`;
+
+// ---- the beam ------------------------------------------------------------------------------------
+
+/** Bring the beam to a column, or to the end; the address has it a moment later. @param {View} view @param {number} to @param {boolean} [tells] */
+function moveTo(view, to, tells = false) {
+  const figure = now(view);
+  view.settle?.();
+  const before = { ...place(figure) };
+  to = Math.max(0, Math.min(count(figure), to));
+  if (isAsked(figure)) return lit(view, to, false);
+  figure.current = to;
+  shown(view, true);
+  glide(view, before);
+  if (tells) report(view);
+}
+
+/** The sentence and the bar of where the beam stands. @param {View} view @param {boolean} [isSaid] whether it is read out */
+function shown(view, isSaid = false) {
+  view.finding.ariaLive = isSaid ? "polite" : "off";
+  view.finding.replaceChildren(...sentenceOf(view, stopOf(now(view)).finding));
+  view.header.finding = stopOf(now(view)).finding;
+  view.beam.fill?.();
+}
+
+/** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before */
+function glide(view, before) {
+  const figure = now(view);
+  cancelAnimationFrame(view.beam.frame);
+  if (still()) return view.beam.paint();
+  const began = performance.now();
+  const tick = (/** @type {number} */ time) => {
+    const part = share(time - began, 0, WIDEN);
+    if (now(view) !== figure || !view.root.isConnected) return;
+    if (part >= 1) return view.beam.paint();
+    view.beam.paint({ ...figure, from: { ...before, share: part } });
+    view.beam.frame = requestAnimationFrame(tick);
+  };
+  tick(began);
+}
+
+/** Tell the address where the beam stands. @param {View} view @param {number} [pause] milliseconds */
+function report(view, pause = PAUSE) {
+  const { beam } = view;
+  clearTimeout(beam.later);
+  beam.later = setTimeout(() => {
+    beam.later = undefined;
+    beam.echoes.sent.push(now(view).current);
+    go(view, { beam: beamOf(now(view)) });
+  }, pause);
+}
+
+/** Go a layer on, or back; of a layer that is opened to the one beside it. @param {View} view @param {number} by @param {boolean} [far] to the next that matters */
+function step(view, by, far = false) {
+  const figure = now(view);
+  if (figure.level) {
+    const to = besides(figure, by);
+    return to && go(view, to);
+  }
+  const stops = far ? [...figure.matters, count(figure)] : [...Array(count(figure) + 1).keys()];
+  const to =
+    by > 0
+      ? stops.find((each) => each > figure.current)
+      : stops.filter((each) => each < figure.current).pop();
+  if (to !== undefined) moveTo(view, to, true);
+}
+
+/** What brings the layer before or after the one that is opened into focus; undefined where there is none. @param {any} figure @param {number} by */
 function besides({ layers, layer, band, attention }, by) {
   const of = layers.filter((/** @type {any} */ each) => each.band === band);
   const to = of[of.findIndex((/** @type {any} */ each) => each.layer === layer) + by];
@@ -88,147 +252,459 @@ function wordBesides({ bands: [band] }, by) {
   return to === undefined ? undefined : { [band.choice]: to };
 }
 
-/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
-function meaning(view, at, event, inside) {
-  const figure = view.figures[at];
-  const { level, levels, switch: toggle } = figure;
-  const to = (/** @type {any} */ select) => select && (() => go(view, select));
-  const [down, right] = arrow(event) || [0, 0];
-  const walks = !inside?.closest("[data-cells], input") && (inside || !down);
-  if (right && bus.now.steps) return undefined; // a lesson's steps
-  if (right && walks) return to(besides(figure, right));
-  if (down && walks) return to(wordBesides(figure, down));
-  if (event.key === "Escape") return to(levels[level - 1]?.select);
-  if (event.key.toLowerCase() === "x") return to(toggle?.select);
-  if (inside?.closest(OWN)) return undefined;
-  if (event.key === "Enter") return to(levels[level + 1]?.select);
-  return event.key === " " ? () => sweepOrStop(view, at) : undefined;
+/** The edits that take out the word in focus, else the one that is read most. @param {any} figure @param {Element | null} inside */
+function wordOut(figure, inside) {
+  const own = inside?.closest("g.token")?.getAttribute("data-select");
+  if (own && inside?.closest("g.token")?.getAttribute("data-names") === '["edits","beam"]')
+    return { edits: JSON.parse(own)[0], beam: END };
+  const layer = figure.layers[Math.min(count(figure) - 1, figure.current)];
+  const [band] = figure.bands;
+  const line = layer && band.outs?.[fetchedRow(figure, layer)];
+  return line ? { edits: toggled(figure, line.split(",")), beam: END } : undefined;
 }
 
-/** Play what is opened, or end it: the steps of a weight where there are some, else the way through the layers. @param {View} view @param {number} at */
-function sweepOrStop(view, at) {
+/** What switches the head that brings most off or on: on the model's own level its effect is seen in the end. @param {any} figure */
+function switching(figure) {
+  const toggle = stopOf(figure).switch;
+  return toggle && (figure.level ? toggle.select : { edits: toggle.select.edits, beam: END });
+}
+
+/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, with Shift to one that matters, up and down to another word, Enter opens and Escape closes a level, X takes a head out and Delete a word. Before the light is on numbers choose a word and Enter lights it. @param {View} view @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
+function meaning(view, event, inside) {
+  const figure = now(view);
+  const to = (/** @type {any} */ select) => select && (() => go(view, select));
+  const [down, right] = arrow(event) || [0, 0];
+  const own = inside?.closest(OWN);
+  if (isAsked(figure)) {
+    if (event.key === "Enter" && !inside?.closest("button")) return () => lit(view);
+    const choice = view.root.querySelectorAll(".choices button")[Number(event.key) - 1];
+    return choice ? () => /** @type {HTMLElement} */ (choice).click() : undefined;
+  }
+  const { levels } = stopOf(figure);
+  const walks = !inside?.closest("[data-cells], input") && (inside || !down);
+  if (right && bus.now.steps) return undefined; // a lesson's steps
+  if (right && walks) return () => step(view, right, event.shiftKey);
+  if (down && walks) return to(wordBesides(figure, down));
+  const ends = { Home: 0, End: count(figure) };
+  if (event.key in ends && !figure.level && walks) return () => moveTo(view, ends[event.key], true);
+  if (event.key === "Escape" && figure.level)
+    return to({ ...levels[figure.level - 1]?.select, beam: beamOf(figure) });
+  if (event.key.toLowerCase() === "x") return to(switching(figure));
+  if (event.key === "Delete" && !figure.level) return to(wordOut(figure, inside));
+  if (own) return undefined;
+  if (event.key === "Enter") return to(levels[figure.level + 1]?.select);
+  return event.key === " " ? () => playOrStop(view) : undefined;
+}
+
+// ---- playing -------------------------------------------------------------------------------------
+
+/** Play what is opened, or end it: the steps of a weight where there are some, else the way through the layers. @param {View} view */
+function playOrStop(view) {
   const steps = view.figures.find((/** @type {any} */ each) => each.toggle);
   if (steps) steps.toggle();
   else if (view.settle) view.settle();
-  else sweep(view, at);
+  else play(view);
 }
 
-/** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure @param {number} [slow] milliseconds */
-export function paces({ layers }, slow = SLOW) {
-  if (layers.length <= MANY) return layers.map(() => slow);
-  const change = (/** @type {number} */ at) =>
-    Math.abs((layers[at].answer ?? 0) - (layers[at - 1]?.answer ?? 0));
-  const most = [...layers.keys()].sort((a, b) => change(b) - change(a)).slice(0, TELLING);
-  return layers.map((/** @type {any} */ _, /** @type {number} */ at) =>
-    most.includes(at) ? slow : FAST,
-  );
-}
-
-/** Let a light go from the first layer to the words that come out. A press ends it. @param {View} view @param {number} at @param {number} [longest] milliseconds @param {() => void} [after] */
-function sweep(view, at, longest = Infinity, after) {
-  if (still()) return;
-  const button = /** @type {HTMLElement} */ (view.root.querySelector(".flow-bar .play"));
-  const svg = view.boxes[at].firstChild;
-  const grounds = [...svg.querySelectorAll(".flow-ground rect")];
-  const words = svg.querySelector("g.flow-output");
-  const groups = [...svg.querySelectorAll("g.flow-layer"), ...(words ? [words] : [])];
-  const asked = longest === Infinity;
-  const wished = [...paces(view.figures[at], asked ? READING : SLOW), ...(words ? [SLOW] : [])];
-  const whole = wished.reduce((a, b) => a + b, 0);
-  const durations = wished.map((each) => each * Math.min(1, longest / whole));
-  let delay = 0;
-  const moving = groups.flatMap((group, i) => {
-    const [duration, start] = [durations[i], delay];
-    delay += duration;
-    const timing = {
-      duration,
-      delay: start,
-      fill: /** @type {const} */ ("backwards"),
-      easing: "ease-out",
-    };
-    const curves = [...group.querySelectorAll("path.flow-curve")].map((path) => {
-      const length = path.getTotalLength();
-      const isWhole = !path.getAttribute("stroke-dasharray");
-      const frames = isWhole
-        ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] }
-        : { opacity: [0, 1] };
-      return path.animate(frames, timing);
-    });
-    const sums = [...group.querySelectorAll(".flow-sum")].map((sum) =>
-      sum.animate(
-        { strokeWidth: ["2px", "6px", "2px"] },
-        { duration, delay: start + 0.7 * duration },
-      ),
-    );
-    const own = grounds[i]?.getAttribute("fill-opacity") ?? "0";
-    const light = grounds[i]?.animate(
-      { fillOpacity: [own, LIGHT, own] },
-      { duration: LASTS * duration, delay: start },
-    );
-    return [
-      ...curves,
-      ...sums,
-      ...(light ? [light] : []),
-      group.animate({ opacity: [0, 1] }, { ...timing, duration: duration / 3 }),
-    ];
-  });
-  button.textContent = say("stop");
-  const telling = asked ? tellSteps(view, at, durations) : [];
-  const press = (/** @type {Event} */ { target }) => {
-    if (target !== button) view.settle?.();
-  };
+/** Let the beam go through the layers that are left, from the first where it is at the end: slowly through those that are told by themselves. A press ends it. @param {View} view */
+function play(view) {
+  const figure = now(view);
+  const n = count(figure);
+  const calm = still();
+  let column = figure.current >= n ? 0 : Math.max(0, figure.current);
+  if (calm && !figure.slow.includes(column))
+    column = figure.slow.find((/** @type {number} */ each) => each > column) ?? n;
+  const isOpened = figure.level > 0;
+  if (isOpened) return undefined;
+  view.play.textContent = say("stop");
+  const canvas = make("canvas", { class: "parcels", "aria-hidden": "true" });
+  const box = view.boxes[view.beam.at];
+  box.after(canvas);
+  const press = (/** @type {Event} */ { target }) => target !== view.play && view.settle?.();
   view.root.addEventListener("pointerdown", press);
+  let [frame, timer, began] = [0, 0, 0];
+  /** @type {Parcel[]} */
+  let parcels = [];
+  let before = place(figure);
   view.settle = () => {
     view.settle = undefined;
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
     view.root.removeEventListener("pointerdown", press);
-    button.textContent = say("play");
-    for (const one of moving) one.cancel();
-    for (const one of telling) clearTimeout(one);
-    view.finding.replaceChildren(...sentenceOf(view, view.header.finding));
-    after?.();
+    canvas.remove();
+    view.play.textContent = say("play");
+    figure.ms = undefined;
+    if (!view.root.isConnected || now(view) !== figure) return;
+    shown(view, true);
+    view.beam.paint();
+    if (!view.aside) report(view, 0);
   };
-  const end = (/** @type {any} */ one) => Number(one.effect?.getComputedTiming().endTime);
-  moving.reduce((a, b) => (end(b) > end(a) ? b : a)).onfinish = () => view.settle?.();
+  const draw = (/** @type {number | undefined} */ ms, part = 1) => {
+    figure.ms = ms;
+    view.beam.paint({
+      ...figure,
+      from: part < 1 ? { ...before, share: part } : undefined,
+    });
+  };
+  const next = () => {
+    before = place(figure);
+    column = calm
+      ? (figure.slow.find((/** @type {number} */ each) => each > column) ?? n)
+      : column + 1;
+    enter();
+  };
+  const enter = () => {
+    figure.current = column;
+    if (column >= n) return ending();
+    const isTold = figure.slow.includes(column);
+    shown(view, isTold);
+    if (calm) {
+      draw(undefined);
+      timer = setTimeout(next, READING);
+    } else if (isTold) {
+      began = 0;
+      parcels = [];
+      frame = requestAnimationFrame(tick);
+    } else {
+      draw(undefined);
+      timer = setTimeout(next, FAST);
+    }
+    return undefined;
+  };
+  const tick = (/** @type {number} */ time) => {
+    if (!view.root.isConnected || now(view) !== figure) return view.settle?.();
+    began ||= time;
+    const ms = time - began;
+    if (ms >= LASTS) {
+      canvas.width = 0;
+      return next();
+    }
+    draw(ms, share(ms, 0, WIDEN));
+    if (ms >= WIDEN) {
+      if (!parcels.length) parcels = parcelsOf(view);
+      carry(canvas, box, view.look.paper, parcels, ms - WIDEN);
+    }
+    if (ms > 1400 && figure.stops[column].box && !view.beam.told) {
+      view.beam.told = column + 1;
+      view.finding.replaceChildren(...sentenceOf(view, figure.stops[column].box));
+    }
+    if (ms < 1400) view.beam.told = 0;
+    frame = requestAnimationFrame(tick);
+    return undefined;
+  };
+  const ending = () => {
+    const began = performance.now();
+    const last = (/** @type {number} */ time) => {
+      const part = calm ? 1 : share(time - began, 0, WIDEN);
+      if (part >= 1) return view.settle?.();
+      draw(undefined, part);
+      frame = requestAnimationFrame(last);
+    };
+    frame = requestAnimationFrame(last);
+  };
+  enter();
+  return undefined;
 }
 
-/** Say in the place of the finding what happens in each layer while the light is there. Returns the timers. @param {View} view @param {number} at @param {number[]} durations milliseconds a layer */
-function tellSteps(view, at, durations) {
-  const { layers } = view.figures[at];
-  view.finding.style.minHeight = `${view.finding.getBoundingClientRect().height}px`;
-  let start = 0;
-  return layers.flatMap((/** @type {any} */ layer, /** @type {number} */ i) => {
-    const tell = () => {
-      const isShown = view.figures[at]?.layers.includes(layer); // else another state came meanwhile
-      if (isShown) view.finding.replaceChildren(...worded(stepOf(view.figures[at], layer)));
-    };
-    const timer = setTimeout(tell, start);
-    start += durations[i];
-    return durations[i] < SLOW ? [] : [timer];
+/** What travels on a curve: its points, its colour, its shape, and when it sets out.
+ * @typedef {{ points: number[], fill: string, hue: number | undefined, begins: number }} Parcel */
+
+/** The parcels of the layer under the beam: as many on each curve as its share. @param {View} view @returns {Parcel[]} */
+function parcelsOf(view) {
+  const figure = now(view);
+  const layer = figure.layers[figure.current];
+  const group = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${figure.current}"]`);
+  const special = new Set(view.header.special);
+  const labels = labelsOf(figure);
+  return [...(group?.querySelectorAll("path.flow-curve[data-at]") || [])].flatMap((path) => {
+    const row = Number(path.getAttribute("data-at"));
+    const of = layer.attentions.reduce(
+      (/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, widthOf(one, -1, row)),
+      0,
+    );
+    const n = special.has(labels[row]) ? 0 : Math.round(MOST * of);
+    const points = (path.getAttribute("d")?.match(/-?[\d.]+/g) || []).map(Number);
+    const fill = path.getAttribute("stroke") || "";
+    return Array.from({ length: n }, (_, each) => ({
+      points,
+      fill,
+      hue: figure.hues?.[row],
+      begins: each * EACH,
+    }));
   });
 }
 
-/** What happens to the chosen word in a layer, in a sentence. @param {any} figure @param {any} layer */
-function stepOf({ bands }, layer) {
-  const [first] = layer.attentions;
-  const parts = [say("step", { layer: layer.layer })];
-  const row = first ? strongest(first, bands, layer.band) : undefined;
-  if (row !== undefined) parts.push(say("brings", { key: labelsOf({ bands })[row] }));
-  if (layer.says) parts.push(say("predicts", { word: layer.says[0], p: layer.says[2] }));
-  return parts.join(" ");
+/** Draw parcels where they are. @param {HTMLCanvasElement} canvas @param {HTMLElement} box what they are drawn over @param {string} paper the colour of the page @param {Parcel[]} parcels @param {number} ms */
+function carry(canvas, box, paper, parcels, ms) {
+  const { clientWidth: width, clientHeight: height, offsetTop: top, offsetLeft: left } = box;
+  const scale = 2; // sharp on any screen
+  if (canvas.width !== Math.round(width * scale)) {
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    Object.assign(canvas.style, {
+      width: `${width}px`,
+      height: `${height}px`,
+      top: `${top}px`,
+      left: `${left}px`,
+    });
+  }
+  const pen = canvas.getContext("2d");
+  if (!pen) return;
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  for (const { points, fill, hue, begins } of parcels) {
+    const part = (ms - begins) / TRAVEL;
+    if (part <= 0 || part >= 1) continue;
+    const t = part * part * (3 - 2 * part);
+    const at = (/** @type {number} */ axis) =>
+      [1, 3, 3, 1].reduce(
+        (sum, each, i) => sum + each * (1 - t) ** (3 - i) * t ** i * points[2 * i + axis],
+        0,
+      );
+    const [x, y, r] = [at(0), at(1), 6.5];
+    pen.beginPath();
+    if (hue === 1) pen.rect(x - r + 1, y - r + 1, 2 * r - 2, 2 * r - 2);
+    else if (hue === 2) {
+      pen.moveTo(x, y - r);
+      pen.lineTo(x + r, y + r - 1);
+      pen.lineTo(x - r, y + r - 1);
+      pen.closePath();
+    } else pen.arc(x, y, hue === undefined ? 4.5 : r - 0.5, 0, 7);
+    Object.assign(pen, {
+      fillStyle: hue === undefined ? paper : fill,
+      strokeStyle: hue === undefined ? fill : paper,
+      lineWidth: 2,
+    });
+    pen.fill();
+    pen.stroke();
+  }
 }
 
-/** The other row from which the heads of an attention together bring most; undefined where none brings anything. @param {any} attention @param {any[]} bands @param {number} band */
-function strongest(attention, bands, band) {
-  const before = bands
-    .slice(0, band)
-    .flatMap(({ rows, rest }) => [...rows, ...(rest ? [rest] : [])]).length;
-  const chosen = before + bands[band].selected;
-  const own = labelsOf({ bands }).map((_, row) =>
-    row === chosen ? -Infinity : widthOf(attention, -1, row),
-  );
-  const most = own.indexOf(Math.max(...own));
-  return own[most] > 0 ? most : undefined;
+// ---- dragging ------------------------------------------------------------------------------------
+
+/** Drag the beam by its handle. @param {View} view @param {PointerEvent} event */
+function drag(view, event) {
+  const figure = now(view);
+  const target = /** @type {Element} */ (event.target);
+  if (figure.level || isAsked(figure) || !target.closest(".beam-pill")) return;
+  event.preventDefault();
+  const svg = view.boxes[view.beam.at].firstChild;
+  const move = (/** @type {PointerEvent} */ { clientX }) => {
+    const x = clientX - svg.getBoundingClientRect().left;
+    const boxes = [...svg.querySelectorAll("g.flow-layer")].map((each) =>
+      each.getAttribute("data-box").split(" ").map(Number),
+    );
+    const found = boxes.findIndex(([left, , wide]) => x < left + wide);
+    const to = found < 0 ? count(figure) : found;
+    if (to === figure.current) return;
+    view.settle?.();
+    cancelAnimationFrame(view.beam.frame);
+    figure.current = to;
+    shown(view);
+    view.beam.paint();
+  };
+  const up = () => {
+    removeEventListener("pointermove", move);
+    removeEventListener("pointerup", up);
+    shown(view, true);
+    report(view);
+  };
+  addEventListener("pointermove", move);
+  addEventListener("pointerup", up);
 }
+
+/** Bring the beam to a column that was pressed. @param {View} view @param {string} to */
+export function pressedColumn(view, to) {
+  if (to !== "drag") moveTo(view, Number(to), true);
+}
+
+// ---- the question --------------------------------------------------------------------------------
+
+/** What tells one question from another. @param {any} figure */
+const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
+
+/** The question: the line with a gap, words to choose from, and the light. @param {View} view */
+function stage(view) {
+  const figure = now(view);
+  const [before, after] = figure.asks;
+  const gap = make("span", "gap", view.guessed?.[guessKey(figure)] || "?");
+  const cut = before.length > 160 ? `…${before.slice(-160)}` : before;
+  const line = make("p", { ...OF_TEXT, class: "line notranslate" });
+  line.append(cut, gap, after.slice(0, 80));
+  const choices = make("div", "choices notranslate");
+  const field = make("input", {
+    type: "text",
+    class: "guess",
+    maxlength: 40,
+    placeholder: say("type"),
+    "aria-label": say("type"),
+    autocomplete: "off",
+    data: { focus: "guess" },
+  });
+  const guess = (/** @type {string} */ word) => {
+    view.guessed = {
+      ...view.guessed,
+      [guessKey(figure)]: word.trim().toLowerCase(),
+    };
+    gap.textContent = word.trim() || "?";
+    for (const each of choices.querySelectorAll("button"))
+      each.setAttribute("aria-pressed", `${each.textContent === word}`);
+  };
+  field.oninput = () => guess(field.value);
+  field.onkeydown = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && lit(view);
+  const light = make(
+    "button",
+    {
+      type: "button",
+      class: "light",
+      onclick: () => lit(view),
+      data: { focus: "light" },
+    },
+    say("light"),
+  );
+  view.beam.choose = () => {
+    const whole = (/** @type {any} */ lane) => !lane.rest && /^\p{L}{2,}$/u.test(lane.label);
+    const words = [
+      ...figure.lanes.filter(whole).slice(0, CHOICES),
+      ...(figure.rival ? [figure.rival] : []),
+    ];
+    const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
+      a.localeCompare(b),
+    );
+    choices.replaceChildren(
+      ...(labels.length > 1 ? labels : []).map((label) =>
+        make(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": "false",
+            onclick: () => guess(label),
+            data: { focus: `guess ${label}` },
+          },
+          label,
+        ),
+      ),
+    );
+  };
+  if (!figure.out || figure.isLate) view.beam.choose();
+  return make(
+    "div",
+    "stage",
+    make("div", { class: "cone", "aria-hidden": "true" }),
+    line,
+    make("div", "row", choices, field),
+    make("div", "row", light, make("span", "hint", say("enter"))),
+  );
+}
+
+/** The light goes on: the picture opens, and plays. @param {View} view @param {number} [to] the column that it begins at @param {boolean} [plays] */
+function lit(view, to = 0, plays = true) {
+  const figure = now(view);
+  if (!isAsked(figure)) return;
+  const open = () => {
+    figure.current = to;
+    view.header.finding = figure.stops[to].finding;
+    view.rebuild();
+    if (!plays) return report(view);
+    if (!still()) fall(view);
+    play(view);
+  };
+  if (still()) return open();
+  const cone = view.root.querySelector(".stage .cone");
+  if (!cone) return open();
+  const frames = ["polygon(0 50%, 0 50%, 0 50%)", "polygon(0 50%, 300% -200%, 300% 300%)"];
+  cone.animate({ clipPath: frames }, { duration: LIGHT_ON, easing: "ease-in" }).onfinish = open;
+}
+
+/** The words fall to their lines. @param {View} view */
+function fall(view) {
+  view.boxes[view.beam.at]
+    .querySelectorAll("g.token")
+    .forEach((/** @type {Element} */ each, /** @type {number} */ i) =>
+      each.animate(
+        { transform: ["translateY(-40px)", "none"], opacity: [0, 1] },
+        { duration: 400, delay: 20 * i, easing: "ease-out", fill: "backwards" },
+      ),
+    );
+}
+
+// ---- what comes later ----------------------------------------------------------------------------
+
+/** What each word does to the answer, by the address of its panel. @type {Map<string, any>} */
+const told = new Map();
+
+/** Ask what each word does to the answer, which takes a pass a word, and draw it when it is there. @param {View} view @param {any} figure */
+async function late(view, figure) {
+  const { out } = figure;
+  if (!out) return;
+  const apply = (/** @type {any} */ table) => {
+    figure.isLate = true;
+    if (table) colour(view, figure, table);
+    if (!view.root.isConnected || now(view) !== figure) return;
+    view.beam.choose?.();
+    if (!view.settle && !isAsked(figure)) view.beam.paint();
+  };
+  if (told.has(out)) {
+    figure.isLate = true;
+    if (told.get(out)) colour(view, figure, told.get(out));
+    return;
+  }
+  const gone = new AbortController();
+  until(view, "late", () => gone.abort());
+  try {
+    const answer = await fetch(new URL(out, ROOT), { signal: gone.signal });
+    const table = answer.ok ? (await answer.json()).table : null;
+    told.set(out, table);
+    apply(table);
+  } catch {
+    if (!gone.signal.aborted) apply(null);
+  }
+}
+
+const HUES = 3; // words that have a colour
+
+/** Give the words of content that matter most their colours, and the rival its lane. @param {View} view @param {any} figure @param {Record<string, any[]>} table */
+function colour(view, figure, table) {
+  const of = (/** @type {string} */ row) =>
+    [...table.row.keys()].filter((at) => table.row[at] === row);
+  const [band] = figure.bands;
+  const [first] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
+  const lead = first
+    ? Math.max(...figure.lanes.map((/** @type {any} */ one) => one.were))
+    : figure.lanes[0]?.chance;
+  const changes = of("word")
+    .filter((at) => table.content[at])
+    .sort((a, b) => Math.abs(table.probability[b] - lead) - Math.abs(table.probability[a] - lead));
+  figure.hues = {};
+  changes.slice(0, HUES).forEach((at, hue) => {
+    const row = (band.outs || []).indexOf(table.edits[at]);
+    if (row >= 0) figure.hues[row] = hue;
+  });
+  view.hues = { ...view.hues, [guessKey(figure)]: figure.hues };
+  const [rival] = of("rival").map((at) => table.word[at]);
+  if (!rival || figure.lanes.some((/** @type {any} */ one) => one.label === rival)) return;
+  const [chance, were = -1] = of("rival").map((at) => table.probability[at]);
+  const places = (/** @type {string} */ row) => of(row).map((at) => table.place[at]);
+  const [text, was_text] = of("rival").map((at) => table.text[at]);
+  const lane = {
+    label: rival,
+    rest: "",
+    id: -1,
+    chance,
+    text,
+    were,
+    was_text: was_text ?? "",
+  };
+  figure.rival = {
+    ...lane,
+    places: places("place"),
+    middles: places("middle"),
+    was_places: places("place before"),
+  };
+  figure.lanes = [...figure.lanes, figure.rival].sort((a, b) => b.chance - a.chance);
+}
+
+// ---- a word that is written ------------------------------------------------------------------------
 
 const FLIGHT = 250; // milliseconds that a written word takes to its row
 
@@ -261,31 +737,9 @@ export function fly(view, at, from, places) {
   const wide = word.getBoundingClientRect().width;
   const by = [start.left + wide - end.right, start.top - end.top];
   const frames = { transform: [`translate(${by[0]}px, ${by[1]}px)`, "none"] };
-  const flight = word.animate(frames, { duration: FLIGHT, easing: "ease-in-out" });
+  const flight = word.animate(frames, {
+    duration: FLIGHT,
+    easing: "ease-in-out",
+  });
   flight.onfinish = flight.oncancel = () => word.remove();
-}
-
-const PLAYED = "headlight.flow"; // in the browser's storage once it was played by itself
-
-/** Play a flow by itself at the first visit of a browser; it rests on the head that brings most. @param {View} view @param {number} at @param {() => void} rest */
-export function playOnce(view, at, rest) {
-  if (still() || view.aside || document.hidden || view.figures[at].level) return;
-  try {
-    if (localStorage.getItem(PLAYED)) return;
-    localStorage.setItem(PLAYED, "1");
-  } catch {
-    return; // no storage: it would play at every visit
-  }
-  sweep(view, at, LONGEST, rest);
-}
-
-/** The head that brings most, or the one in focus, as what is pointed at. @param {any} figure */
-export function headline({ levels, layers, layer, band }) {
-  const head = levels[HEAD]?.select.head;
-  const at = layers.find((/** @type {any} */ one) => one.layer === layer && one.band === band);
-  const of =
-    at?.attentions.find(
-      (/** @type {any} */ one) => one.attention === levels[HEAD]?.select.attention,
-    ) || at?.attentions[0];
-  return head && of ? { attention: of.attention, layer, head: Number(head) } : undefined;
 }

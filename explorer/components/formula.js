@@ -1,5 +1,5 @@
 // @ts-check
-// Formulas, typeset as MathML: with their symbols, or with the numbers of the text on a press.
+// Formulas, typeset as MathML: their symbols, and on a press the numbers of the text below them.
 
 import { MATH, attribute, known } from "./allowed.js";
 import { make } from "./mount.js";
@@ -13,7 +13,10 @@ const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
 
 /** @param {Node} node @param {string[]} focus symbols that are spoken of @returns {Element} */
 function math([tag, attributes, inside], focus) {
-  const element = document.createElementNS(NAMESPACE, known(tag, MATH.elements));
+  const element = document.createElementNS(
+    NAMESPACE,
+    known(tag, MATH.elements),
+  );
   for (const [name, value] of Object.entries(attributes))
     element.setAttribute(name, attribute(name, value, MATH));
   if (tag === "math") element.setAttribute("translate", "no");
@@ -31,12 +34,17 @@ function math([tag, attributes, inside], focus) {
 
 /**
  * Formulas as elements. `shown`: the ids of those that are on show, all where there are none; the
- * last of these is that of a step, which numbers are put into where `filled`; `focus`: symbols that
+ * last of these is that of a step, below whose symbols its numbers stand where `filled`; `focus`: symbols that
  * are spoken of; `explained`: with the meaning of each symbol.
  * @param {Formula[]} formulas @param {How} how
  */
-export function typeset(formulas, { shown = [], focus = [], filled, explained }) {
-  const chosen = shown.length ? formulas.filter(({ id }) => shown.includes(id)) : formulas;
+export function typeset(
+  formulas,
+  { shown = [], focus = [], filled, explained },
+) {
+  const chosen = shown.length
+    ? formulas.filter(({ id }) => shown.includes(id))
+    : formulas;
   return chosen.map(({ id, title, lines, numbers, symbols }) => {
     const isStep = shown.length < 2 || id === shown[shown.length - 1];
     const rows = filled && isStep && numbers.length ? numbers : lines;
@@ -46,7 +54,12 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
     ];
     return make(
       "div",
-      { class: "formula", role: "group", data: { formula: id }, "aria-label": title },
+      {
+        class: "formula",
+        role: "group",
+        data: { formula: id },
+        "aria-label": title,
+      },
       ...rows.map((line) => math(line, focus)),
       explained && make("dl", "", ...symbols.flatMap(means)),
     );
@@ -62,7 +75,8 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
 export function formulaBox(formulas, memory, after) {
   const list = make("div", "list");
   let how = {};
-  const draw = () => list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
+  const draw = () =>
+    list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
   const toggle = (/** @type {"filled" | "explained"} */ name) => {
     const press = () => {
       memory[name] = !memory[name];

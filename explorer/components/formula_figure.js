@@ -16,9 +16,11 @@ const CLOSED = ")]";
 const APART = /[\p{L}\p{N})\]′]$/u; // an operator stands apart from these alone: a sign does not
 const OPERATORS = "=≠+−·×→≈≤≥<>∈⊙⊕";
 
-/** Formulas one after the other, in as many rows as they need. Returns the height. @param {Pen} pen @param {import("./formula.js").Formula[]} formulas @param {import("./figures.js").Box} box */
+/** Formulas one after the other, symbols above numbers, in as many rows as they need. Returns the height. @param {Pen} pen @param {import("./formula.js").Formula[]} formulas @param {import("./figures.js").Box} box */
 export function formulaRows(pen, formulas, { x, y, width }) {
-  const parts = formulas.flatMap(({ lines }) => lines.map((line) => part(pen, line, SIZE)));
+  const parts = formulas.flatMap(({ lines, numbers }) =>
+    (numbers.length ? numbers : lines).map((line) => part(pen, line, SIZE)),
+  );
   const gap = 2.5 * pen.letter;
   /** @type {Part[][]} */
   const rows = [];
@@ -45,14 +47,62 @@ export function formulaRows(pen, formulas, { x, y, width }) {
 }
 
 /** @param {Pen} pen @param {Node} node @param {number} size in letters @returns {Part} */
-function part(pen, [tag, , inside], size) {
+function part(pen, [tag, attributes, inside], size) {
+  if (attributes.class === "result") return row(inPrimary(pen), inside, size);
+  if (tag === "mtable") return table(pen, inside, size);
   if (typeof inside === "string") return word(pen, tag, inside, size);
   if (tag === "mfrac") return fraction(pen, inside, size);
   if (tag === "msqrt") return root(pen, row(pen, inside, size), size);
-  if (tag === "munder" || tag === "mover") return stacked(pen, inside, size, tag === "munder");
-  if (tag === "msub" || tag === "msup") return scripted(pen, inside, size, tag === "msub");
+  if (tag === "munder" || tag === "mover")
+    return stacked(pen, inside, size, tag === "munder");
+  if (tag === "msub" || tag === "msup")
+    return scripted(pen, inside, size, tag === "msub");
   return row(pen, inside, size);
 }
+
+/** The same pen in the colour of results. @param {Pen} pen @returns {Pen} */
+const inPrimary = (pen) =>
+  Object.create(pen, {
+    look: { value: { ...pen.look, ink: pen.look.primary } },
+  });
+
+/** Rows whose cells stand below each other, each in the middle of its column. @param {Pen} pen @param {Node[]} rows @param {number} size @returns {Part} */
+function table(pen, rows, size) {
+  const gap = 0.25 * pen.type(size);
+  const cells = rows.map(([, , inside]) =>
+    inside.map((/** @type {Node} */ each) => part(pen, each, size)),
+  );
+  const wide = cells[0].map((_, /** @type {number} */ at) =>
+    Math.max(...cells.map((each) => each[at].wide)),
+  );
+  const ups = cells.map((each) =>
+    Math.max(...each.map((/** @type {Part} */ one) => one.up)),
+  );
+  const downs = cells.map((each) =>
+    Math.max(...each.map((/** @type {Part} */ one) => one.down)),
+  );
+  const half = sum([...ups, ...downs, gap * (rows.length - 1)]) / 2;
+  const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
+    let top = y - half;
+    cells.forEach((each, line) => {
+      let left = x;
+      each.forEach((/** @type {Part} */ one, /** @type {number} */ at) => {
+        one.draw(left + (wide[at] - one.wide) / 2, top + ups[line]);
+        left += wide[at] + gap;
+      });
+      top += ups[line] + downs[line] + gap;
+    });
+  };
+  return {
+    wide: sum(wide) + gap * (wide.length - 1),
+    up: half,
+    down: half,
+    draw,
+  };
+}
+
+/** @param {number[]} numbers */
+const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
 
 /** @param {Pen} pen @param {string} tag @param {string} text @param {number} size @returns {Part} */
 function word(pen, tag, text, size) {
@@ -80,7 +130,8 @@ function row(pen, nodes, size) {
   let wide = 0;
   const placed = inner.map((one, at) => {
     const [, , text] = nodes[at];
-    const drawn = isTall && isBracket(text) ? bracket(pen, text, up, down, type) : one;
+    const drawn =
+      isTall && isBracket(text) ? bracket(pen, text, up, down, type) : one;
     const [before, after] = spaces(nodes, at);
     const left = wide + before * type;
     wide = left + drawn.wide + after * type;
@@ -90,17 +141,24 @@ function row(pen, nodes, size) {
     wide,
     up,
     down,
-    draw: (x, y) => placed.forEach(({ drawn, left }) => drawn.draw(x + left, y)),
+    draw: (x, y) =>
+      placed.forEach(({ drawn, left }) => drawn.draw(x + left, y)),
   };
 }
 
 /** @param {any} text */
 const isBracket = (text) =>
-  typeof text === "string" && text.length === 1 && (OPEN + CLOSED).includes(text);
+  typeof text === "string" &&
+  text.length === 1 &&
+  (OPEN + CLOSED).includes(text);
 
 /** The last letter of a tree. @param {Node} node @returns {string} */
 const lastOf = ([, , inside]) =>
-  typeof inside === "string" ? inside : inside.length ? lastOf(inside[inside.length - 1]) : "";
+  typeof inside === "string"
+    ? inside
+    : inside.length
+      ? lastOf(inside[inside.length - 1])
+      : "";
 
 /** The space before and after an item of a row, in type sizes. @param {Node[]} nodes @param {number} at */
 function spaces(nodes, at) {
@@ -118,7 +176,9 @@ const isName = ([tag, , text]) => tag === "mi" && text.length > 1;
 
 /** @param {Node} node @returns {boolean} whether it begins with a bracket */
 const opens = ([, , inside]) =>
-  typeof inside === "string" ? OPEN.includes(inside) : inside.length > 0 && opens(inside[0]);
+  typeof inside === "string"
+    ? OPEN.includes(inside)
+    : inside.length > 0 && opens(inside[0]);
 
 /** A bracket around something high. @param {Pen} pen @param {string} sign @param {number} up @param {number} down @param {number} type @returns {Part} */
 function bracket(pen, sign, up, down, type) {
@@ -216,7 +276,9 @@ function stacked(pen, [base, script], size, isBelow) {
 function scripted(pen, [base, script], size, isIndex) {
   const of = part(pen, base, size);
   const small = part(pen, script, Math.max(LEAST, SCRIPT * size));
-  const shift = isIndex ? of.down - 0.15 * pen.type(size) : -of.up + 0.1 * pen.type(size);
+  const shift = isIndex
+    ? of.down - 0.15 * pen.type(size)
+    : -of.up + 0.1 * pen.type(size);
   return {
     wide: of.wide + small.wide + 0.05 * pen.type(size),
     up: Math.max(of.up, small.up - shift),

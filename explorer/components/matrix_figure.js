@@ -14,6 +14,7 @@ const MARKED = { size: 0.85, bold: true, anchor: "middle", halo: true };
 
 const TALL = 5; // letters of height of a matrix on a slide, where its rows are no higher
 const PITCH = 0.94; // type sizes between two lines whose letters do not touch
+const CALM = 1.25; // the same on paper, where no pointer reads what is between
 
 /** Whether a name is a number, as on an axis. @param {string} name */
 const isTick = (name) => /^[\d.,−-]*$/.test(name);
@@ -149,7 +150,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   if (selected >= 0) marked[0].add(selected);
   if (pinned >= 0) marked[1].add(pinned);
   const size = pane ? 0.75 : 0.9;
-  const pitch = PITCH * pen.type(size);
+  const pitch = (pen.screen || pen.least ? PITCH : CALM) * pen.type(size);
   const [wantedY, wantedX] = figure.named || [[], []];
   const [atX, atY] = [
     named(marked[1], wantedX, columns, wide, pitch),
@@ -195,6 +196,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     const word = (/** @type {number} */ cell) =>
       Number.isNaN(values[cell]) ? undefined : wordAt(words, share(cell));
     pen.cells(area, m, n, word, cache && (cache.images ||= {}));
+    const framed = new Set(marks.map((/** @type {any[]} */ [row, column]) => row * n + column));
     const labelled = new Set(
       marks.map((/** @type {any[]} */ [row, column, text]) => text && row * n + column),
     );
@@ -204,6 +206,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
       for (let cell = 0; cell < m * n; cell++) {
         if (Number.isNaN(values[cell]) || labelled.has(cell)) continue;
+        if (pen.screen && !framed.has(cell)) continue; // the others are read by pointing at them
         const fill = inkOn(wordAt(words, share(cell)));
         pen.text(
           left + ((cell % n) + 0.5) * wide,

@@ -14,6 +14,12 @@ const raised = (/** @type {string} */ digits) =>
 /** A count with its thousands. @param {number} value */
 export const counted = (value) => value.toLocaleString("en-US");
 
+/** A place in words: "1st", "2,155th". @param {number} value */
+export function ordinal(value) {
+  const isTeen = value % 100 > 10 && value % 100 < 14;
+  return `${counted(value)}${(!isTeen && ["th", "st", "nd", "rd"][value % 10]) || "th"}`;
+}
+
 /** In so many decimals; what rounds to 0 has no sign. @param {number} value @param {number} digits */
 export const fixed = (value, digits) => signs(value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
 

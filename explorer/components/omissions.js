@@ -8,7 +8,7 @@ const say = sentences("omissions");
 /**
  * What there are fewer of: each has a sentence of its name.
  * @typedef {"rows" | "columns" | "tokens" | "queries" | "keys" | "words" | "of_text" | "vectors" | "rotations" |
- *   "facts" | "steps" | "names" | "numbers" | "cells" | "figures" | "untitled"} Part
+ *   "facts" | "steps" | "heads" | "names" | "numbers" | "cells" | "figures" | "untitled"} Part
  */
 /**
  * Parts of which some are not drawn: so many of all are; figures and numbers by their titles.

@@ -4,7 +4,8 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { fly, headline, outputs, player, playOnce } from "./flow_player.js";
+import { fly, outputs, player, pressedColumn } from "./flow_player.js";
+import { inTheDark } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
@@ -55,6 +56,7 @@ import { titleOfVotes } from "./vote_figure.js";
 
 /** @typedef {import("./mount.js").View} View */
 const words = sentences("flow");
+const beside = sentences("formula");
 const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
@@ -71,11 +73,13 @@ export default mount("panel", style, (view) => {
   if (view.same) return;
   const { figures } = view.header;
   const now = alike(view.header);
-  if (now === view.alike && figures.some((/** @type {any} */ each) => each.frames))
+  const walks = (/** @type {any} */ each) => each.frames || each.stops;
+  if (now === view.alike && figures.some(walks))
     return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
       each.go?.(figures[at].current, true),
     );
   view.alike = now;
+  view.settle?.();
   const before = view.figures || [];
   const places = outputs(view);
   view.figures = resolved(figures, view.blocks);
@@ -132,7 +136,8 @@ function build(view, starts) {
   view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const bar = each.kind === "flow" ? player(view, at) : each.frames && slider(view, at, finding);
+    const again = (/** @type {any} */ one) => paint(view, at, one);
+    const bar = isFlow(each) ? player(view, at, again) : each.frames && slider(view, at, finding);
     return make("div", "column", bar, view.boxes[at]);
   });
   const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
@@ -140,18 +145,20 @@ function build(view, starts) {
   const gap = `${GAP * view.type}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip notranslate", translate: "no", role: "status" });
-  const hasFlow = figures.some(isFlow); // its picture comes first
   const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
   view.restate = (/** @type {any} */ one) =>
     restate({ shown: one?.formulas, focus: one?.focus || header.focus });
   const walked = figures.find((each) => each.frames);
   view.restate(walked?.frames[walked.current]);
+  const asked = header.formulas.length > 0 && !header.first && !header.bare; // on a press
+  const isOpen = view.more ? view.more.open : asked && document.querySelector(".st-key-lesson-bar");
   const more =
-    header.details.length > 0 &&
+    (asked || header.details.length > 0) &&
     make(
       "details",
-      "",
-      make("summary", "", "Details"),
+      isOpen ? { open: "" } : "",
+      make("summary", "", beside(asked ? "asked" : "details")),
+      asked && formulas,
       ...header.details.map((line) =>
         make("p", { dir: "auto" }, ...explained(header.terms, line, terms)),
       ),
@@ -161,15 +168,15 @@ function build(view, starts) {
     hostOf(view.root).dataset.details = isClosed ? "closed" : ""; // the page has links beside it
   };
   if (more) /** @type {HTMLElement} */ (more).ontoggle = toggled;
+  view.more = more;
   toggled();
   redraw(
     view,
     [
       header.title && !header.bare && make("h2", { dir: "auto" }, ...titleOf(view)),
       button ? make("div", "above", finding, button) : finding,
-      header.formulas.length > 0 && !hasFlow && formulas,
+      header.formulas.length > 0 && !asked && formulas,
       row,
-      header.formulas.length > 0 && hasFlow && formulas,
       more,
       tip,
       meanings(header.terms),
@@ -187,6 +194,7 @@ function build(view, starts) {
     measure(view, row);
     fit([]);
   });
+  view.rebuild = () => build(view, []);
   view.root.onclick = (/** @type {MouseEvent} */ event) =>
     press(view, /** @type {Element} */ (event.target), event);
   view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
@@ -200,8 +208,6 @@ function build(view, starts) {
   /** @type {any} */ (view.root).onfocusout = () => away(view);
   offer(view, header.title, (look) => sheet(view, look));
   printed(view);
-  const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
-  if (flow >= 0) playOnce(view, flow, () => rest(view, figures[flow]));
 }
 
 /** The title as nodes. @param {View} view @returns {(Node | string)[]} */
@@ -214,14 +220,6 @@ const titleOf = ({ header, figures: [first], look }) =>
 function measure(view, element) {
   view.room = element.clientWidth;
   view.type = TYPE * letter();
-}
-
-/** The flow shows the head of its headline alone, until the pointer goes elsewhere. @param {View} view @param {any} flow */
-function rest(view, flow) {
-  const at = view.figures.indexOf(flow);
-  if (at < 0 || !view.root.isConnected) return;
-  flow.over = headline(flow);
-  paint(view, at);
 }
 
 /** Paint a figure at the end of this task, once: the word and the head that it follows may come with another view. @param {View} view @param {number} at */
@@ -237,8 +235,10 @@ function soon(view, at) {
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
-  if (!one) cancelAnimationFrame(view.gliding[at]);
-  view.settle?.();
+  if (!one) {
+    cancelAnimationFrame(view.gliding[at]);
+    if (!isFlow(view.figures[at])) view.settle?.();
+  }
   const box = view.boxes[at];
   const { type: size, room } = view;
   const width = fitting(view, widths(room, view.figures, size), room, at);
@@ -246,9 +246,10 @@ function paint(view, at, one) {
     22 * size,
     view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight,
   );
-  const pen = new Pen(view.look, size, true, view.header.special);
+  const [shownFigure, look] = inTheDark(one || view.figures[at], view.look);
+  const pen = new Pen(look, size, true, view.header.special);
   pen.scrolls = true;
-  const took = figure(pen, one || view.figures[at], { x: 0, y: 0, width, height });
+  const took = figure(pen, shownFigure, { x: 0, y: 0, width, height });
   const [{ kind }, next] = view.figures.slice(at);
   view.edges[at] = kind === "matrix" && next && next.kind !== kind ? Math.ceil(pen.edge) : width;
   const focused = focusOf(box) ?? view.focus[at] ?? null;
@@ -371,6 +372,7 @@ function press(view, target, event) {
   const [values, names] = ["data-select", "data-names"].map((each) =>
     JSON.parse(part.getAttribute(each) || "[]"),
   );
+  if (names[0] === "beam") return pressedColumn(view, values[0]);
   const grid = kindAt(view, part, HEADS);
   if (grid?.follows && names[0] === "all") return more(view, grid);
   if (grid?.follows) open(values);

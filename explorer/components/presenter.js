@@ -37,6 +37,10 @@ const page = document.documentElement;
 export default mount("presenter", style, (view) => {
   schemed();
   if (!view.keys) listen(view);
+  if (bus.now.waiting) {
+    bus.tell({ waiting: false }); // P was pressed before there was anybody to hear it (server/page.py)
+    if (!bus.now.presenter) enter(view);
+  }
   if (bus.now.presenter) later(view);
 });
 
@@ -70,6 +74,7 @@ function listen(view) {
   if (sessionStorage.getItem("headlight speaker")) speak(view);
   view.says = spokenLine("announced");
   view.root.append(view.says);
+  bus.tell({ presents: true });
   addEventListener("keydown", view.keys);
   addEventListener("click", view.click);
   addEventListener("resize", view.again);
@@ -78,6 +83,7 @@ function listen(view) {
     removeEventListener("click", view.click);
     removeEventListener("resize", view.again);
     view.news.disconnect();
+    bus.tell({ presents: false });
     leave(view);
   });
 }
@@ -422,7 +428,10 @@ function presentPanel(view, panel) {
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
   const shown = named ? figures : [{ ...first, title: header.title }, ...others];
-  drawSlide(view, { header, look: panel.look, figures: shown });
+  // The words that a step of a lesson names have their rows.
+  const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
+  const says = [...(header.says || []), ofStep.join(" ")];
+  drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
 

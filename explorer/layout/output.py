@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.csv import Cells, Columns, count_cells, file_of, to_csv
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, navigation
+from explorer.panels import address
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.visit import visit
@@ -100,12 +101,16 @@ def with_table(
     file: str,
     label: str = ALL_NUMBERS,
     opened: bool = False,
+    below: Callable[[], None] | None = None,
 ) -> None:
     """A table that can be opened, built when it is; its file is in the Export menu. `about` begins
-    with the content of the table. opened: it is open at first."""
+    with the content of the table. opened: it is open at first. below: draws what stands below it
+    then."""
     with st.expander(label, key=f"table {file}", expanded=opened, on_change="rerun") as box:
         if box.open:
             data_table(_evaluated(columns), about[0] if about else label)
+            if below is not None:
+                below()
     title = "" if label == ALL_NUMBERS else re.sub(r",? ?[Aa]s a table$", "", label)
     csv_label = f"{title} as CSV" if title else ""
     offer_csv(columns, about, file, csv_label)
@@ -149,9 +154,22 @@ def show_panel(
     export_menu.offer_panel(panel)
     with links(key):
         panel_table(panel)
-        if panel.name.partition(".")[0] == places.ROWS[visit.page].studied:
-            in_plotly(panel)
     return panel
+
+
+def offers(panel: str, run: Run, choices: Mapping[str, object] | None = None) -> None:
+    """What a panel of offers, by its name, tells of a run under these choices; the browser asks for
+    it once the page stands."""
+    more = {name: str(value) for name, value in (choices or {}).items()}
+    words = {"model": run.model, "text": run.text, **more}
+    if url_state.fits_address(run.text):
+        mounts.offers(address.of_words(panel, words, "json"), "offers", _take_offer)
+
+
+def _take_offer() -> None:
+    """Follow a press on an offer, to where it is seen. For a callback."""
+    pressed = str((visit.offers.get("select") or {}).get("address", ""))
+    put_address(dict(parse_qsl(pressed)))
 
 
 def follow_press() -> None:
@@ -163,19 +181,22 @@ def follow_press() -> None:
 
 
 def in_plotly(panel: Panel) -> None:
-    """A panel's figures as Plotly draws them, to zoom and to measure; made when it is opened."""
+    """A switch for a panel's figures as Plotly draws them, to zoom and to measure, made on a
+    press."""
     key = f"plotly {panel.file}"
-    with st.expander(WORDS("in_plotly"), key=key, on_change="rerun") as box:
-        if box.open:
-            drawn = panel.plotly(dark=st.context.theme.type == "dark")
-            image = {"format": "svg", "filename": panel.file}
-            config = {"displaylogo": False, "toImageButtonOptions": image}
-            st.plotly_chart(drawn, key=f"{key} chart", theme=None, config=config, alt=panel.title)
+    if st.toggle(WORDS("in_plotly"), key=key):
+        drawn = panel.plotly(dark=st.context.theme.type == "dark")
+        image = {"format": "svg", "filename": panel.file}
+        config = {"displaylogo": False, "toImageButtonOptions": image}
+        st.plotly_chart(drawn, key=f"{key} chart", theme=None, config=config, alt=panel.title)
 
 
 def panel_table(panel: Panel, label: str = ALL_NUMBERS, opened: bool = False) -> None:
-    """The table of a panel below it, as `with_table`."""
-    with_table(panel.table, (panel.title, *panel.caption), panel.file, label, opened)
+    """The table of a panel below it, as `with_table`; below that of one that one studies the switch
+    to Plotly."""
+    is_studied = panel.name.partition(".")[0] == places.ROWS[visit.page].studied
+    below = partial(in_plotly, panel) if is_studied else None
+    with_table(panel.table, (panel.title, *panel.caption), panel.file, label, opened, below)
 
 
 def _take_selection(key: str, take: Callable[[Mapping[str, object]], None]) -> None:

@@ -10,8 +10,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.layout import current_recording, export_menu, lesson_bar
-from explorer.panels import architecture, card, corpus
+from explorer.layout import current_recording, export_menu, own_lesson
+from explorer.panels import architecture, card, corpus, flow_beam
 from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
 from explorer.screens.subjects import under_edits
@@ -51,7 +51,7 @@ def fill(room: Any) -> None:
             panels["card"] = _panel_of(card.headline, run, selected)
             if visit.loop_of == panels["card"].token:
                 with st.spinner(WORDS("loop")):
-                    whole = {**selected, "level": architecture.MODEL}
+                    whole = {**selected, "level": architecture.MODEL, "beam": flow_beam.END}
                     panels["flow"] = _panel_of(architecture.flow, run, whole)
         except ValueError as reason:  # the model shows too little
             why = str(reason)
@@ -75,7 +75,7 @@ def _offer_to_lesson() -> None:
         key="add to lesson",
         type="tertiary",
         icon=":material/playlist_add:",
-        on_click=lesson_bar.add,
+        on_click=own_lesson.add,
         args=(tab, finding, panel),
     )
 

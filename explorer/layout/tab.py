@@ -98,6 +98,7 @@ def view(name: str, hand: Hand = NOTHING) -> None:
 
 def _draw(tab: Tab, hand: Hand, run: Run) -> None:
     alignment: Literal["bottom", "center"] = "bottom" if _has_fields(tab) else "center"
+    top = st.container(key="lead")  # the finding and its picture stand above the menus
     bar = st.container(horizontal=True, vertical_alignment=alignment)
     with st.spinner(tab.wait) if tab.wait else nullcontext():
         try:
@@ -108,7 +109,7 @@ def _draw(tab: Tab, hand: Hand, run: Run) -> None:
         if shown is None or not _choices(shown, hand, bar):
             return
         first, *others = shown.on_show
-        with st.container(key="lead"):
+        with top:
             drawn = [_show(shown, first)]
         is_whole = all(drawn + [_show(shown, panel) for panel in others])
     tab = shown.tab

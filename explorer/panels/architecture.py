@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -17,7 +17,6 @@ import numpy as np
 from explorer.analysis import flow as flow_analysis
 from explorer.analysis import (
     logit_lens,
-    opening,
     predictions,
     residual,
     terminology,
@@ -29,10 +28,10 @@ from explorer.analysis.figures import (
     FlowBand,
     FlowLayer,
     FlowLink,
+    FlowStop,
     FlowWord,
 )
 from explorer.analysis.formatting import (
-    MINUS,
     Written,
     fixed,
     hundredths,
@@ -41,10 +40,10 @@ from explorer.analysis.formatting import (
     word_in_sentence,
 )
 from explorer.analysis.head_naming import NO_PATTERN
-from explorer.panels import anatomy, flow_levels, generation, spec
+from explorer.panels import anatomy, flow_beam, flow_levels, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
-from explorer.panels.predictions import Prediction, prediction_at
+from explorer.panels.flow_way import Hidden, LensReading, Way, Ways, ways_of
 from explorer.panels.selection import (
     FirstAttention,
     HeadOrEvery,
@@ -61,21 +60,18 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat
 from models.caching import is_hurrying, loaded, memo
-from models.edits import HideToken, ZeroHead, to_line
+from models.edits import HideWord, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
-from models.results import Attribution, Lens, Sampling
 from models.run import Run
 
 CONCEPT = "architecture"
 WORDS = sentences(CONCEPT, "flow")
 MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these are the chosen one
-FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 NO_LETTER = "\ufffd"  # stands in a text for bytes that are no letter
 N_UNITS = 3  # of an FFN that are named
 FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
-MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
 OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention", "rotary")
@@ -85,22 +81,6 @@ NUMBERS = {
     "Update norm": "Update norm",
     "Share": "Share of the update",
 }
-
-
-def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
-    """True for a model that fills in words: a token is hidden from it, so that its prediction is a
-    question; not one that is special."""
-    recording = run.recording()
-    stream, token = recording.streams[0], chosen.get("token")
-    capabilities = loaded(recording).capabilities
-    fills = recording.model.kind == "encoder" and bool(capabilities.logits)
-    token = opening.flow_word(recording, stream) if token is None else token
-    return fills and HideToken in capabilities.edits and not stream.special[token]
-
-
-def hiding(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
-    """The options of hiding the token, none where it cannot be."""
-    return (True, False) if can_hide(run, chosen) else ()
 
 
 def continues(run: Run, chosen: Mapping[str, Any]) -> bool:
@@ -120,77 +100,6 @@ def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
     rotations."""
     has_readout = not loaded(run.recording()).capabilities.no_readout
     return "Prediction" if has_readout else "Rotation angle"
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """The way of a token through one stream: the recording that is drawn, the stream, the token,
-    and the tokens with a row of their own."""
-
-    recording: Recording
-    stream: Stream
-    token: int
-
-    @cached_property
-    def layers(self) -> dict[int, tuple[residual.SubLayer, ...]]:
-        """The sub-layers by layer."""
-        return flow_analysis.in_layers(self.stream)
-
-    @cached_property
-    def attentions(self) -> tuple[Attention, ...]:
-        """The attentions that write to the stream."""
-        return tuple(each for each in self.recording.attention if each.query == self.stream.name)
-
-    def shares(
-        self, attention: Attention, layer: int, queries: Sequence[int]
-    ) -> flow_analysis.KeyShares:
-        """Contribution of an attention to some tokens in a layer; shares of weights where the model
-        does not show its values."""
-        at = flow_analysis.layer_numbers(attention).index(layer)
-        if not loaded(self.recording).shows_writes(self.recording):
-            return flow_analysis.weight_shares(attention, at, queries)
-        outputs = loaded(self.recording).outputs()[attention.name]
-        return flow_analysis.key_shares(self.recording, attention, outputs, at, queries)
-
-    @cached_property
-    def to_tokens(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
-        """Contribution of each attention to all tokens of a short text, to the token of another, by
-        its name and layer."""
-        return {
-            (each.name, layer): self.shares(each, layer, self.queries)
-            for each in self.attentions
-            for layer in flow_analysis.layer_numbers(each)
-        }
-
-    @property
-    def queries(self) -> list[int]:
-        """The tokens of `to_tokens`."""
-        n = len(self.stream.tokens)
-        return list(range(n)) if n <= FEW_TOKENS else [self.token]
-
-    @cached_property
-    def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
-        """Contribution of each attention to the token, by its name and layer."""
-        at = [self.queries.index(self.token)]
-        return {place: each.only(at) for place, each in self.to_tokens.items()}
-
-    def to_others(self, attention: Attention, layer: int, others: Sequence[int]) -> np.ndarray:
-        """Contribution of all heads of an attention to other tokens, (query, key)."""
-        whole = self.to_tokens[attention.name, layer]
-        is_there = {*others} <= {*self.queries}
-        of = whole.only(others) if is_there else self.shares(attention, layer, others)
-        return np.nan_to_num(of.shares.sum(0))
-
-    def brought(self, key: Stream) -> np.ndarray:
-        """Amount that is brought to the token from each token of a stream in all layers, by the
-        sizes of the shares."""
-        total = np.zeros(len(key.tokens))
-        for attention in self.attentions:
-            if attention.key == key.name:
-                for layer in flow_analysis.layer_numbers(attention):
-                    shares = self.to_token[attention.name, layer].shares[:, 0]
-                    total += np.nan_to_num(np.abs(shares.sum(0)))
-        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,16 +137,21 @@ def flow(
     layer: LayerOrEvery = OPENS,
     head: HeadOrEvery = OPENS,
     source: KeyOfRow = OPENS,
+    beam: Annotated[
+        str,
+        Choice(
+            of="text",
+            accepts=lambda word: word in ("", flow_beam.END) or word.isdecimal(),
+            help=f"the layer under the beam, from 0, or {flow_beam.END}; the question before it",
+        ),
+    ] = "",
     level: Annotated[
         str,
         Choice(LEVELS, name="flow_level", help="how far the picture is opened"),
     ] = MODEL,
     step: Annotated[str, anatomy.WEIGHT_STEP] = "",
     attention: FirstAttention = OPENS,
-    hide: Annotated[
-        bool | None,
-        Choice(hiding, "Hide it from the model", name="flow_hide", suits=can_hide),
-    ] = None,
+    hide: Hidden = None,
     temperature: Annotated[
         float,
         Choice(
@@ -265,7 +179,9 @@ def flow(
     a model's is where None. layer: the one in focus; where None that whose attention adds most to
     the final answer, where that is much, else the one that raises it most. head: its head in focus,
     None for all together. source: the key that its weight is opened at, the one of the largest
-    weight where None. level: how far the picture is opened, one of LEVELS, or as far as the model
+    weight where None. beam: the layer under it, of a translator counted through both streams, "end"
+    for what comes out, "" for the question before; a model that is asked nothing is then at its
+    end. level: how far the picture is opened, one of LEVELS, or as far as the model
     shows it; a head and a weight are those of the head that brings most where None is chosen. step:
     of a weight's calculation, the one on show. attention: the name of the one that is in focus, ""
     for that which adds most. temperature: of the words that come out of a model that continues
@@ -275,14 +191,32 @@ def flow(
     """
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
     make = partial(_machine, run, *choices)
-    panel = memo(run.recording(), ("flow", run.target, *choices), make)
+    panel, race = memo(run.recording(), ("flow", run.target, *choices), make)
     if cover:
         return _covered(panel)
     machine, *below = panel.figures
     drawn = panel.at["run"]
-    machine = _with_units(drawn.recording(), _with_whole_words(drawn, machine))
-    predicted = prediction_at(drawn, _last_token(machine)).numbers if machine.words else {}
-    return replace(panel, figures=(machine, *below), numbers=panel.numbers | predicted)
+    recording = drawn.recording()
+    machine = _with_whole_words(drawn, machine)
+    if not (is_hurrying() and comes_in_parts(recording)):
+        machine = _with_units(recording, machine)
+        machine = flow_beam.with_words(race, recording, machine) if race else machine
+    machine = replace(machine, current=_column(machine, beam))
+    predicted = race.now.prediction.numbers if race else {}
+    panel = replace(panel, figures=(machine, *below), numbers=panel.numbers | predicted)
+    if machine.level:
+        return panel
+    at = machine.current
+    asked = flow_beam.finding_of_question(race, model_name(recording)) if race else ""
+    return replace(panel, finding=asked if at < 0 else machine.stops[at].finding)
+
+
+def _column(machine: Flow, beam: str) -> int:
+    """The column under the beam, the number of columns for the end, -1 for the question."""
+    end = len(machine.layers)
+    if not beam:
+        return -1 if machine.asks[2] else end
+    return min(int(beam), end - 1) if beam.isdecimal() else end
 
 
 def _last_token(machine: Flow) -> int:
@@ -300,7 +234,11 @@ def _covered(panel: Panel) -> Panel:
         replace(each, says=None, answer=None, numbers="", units="") for each in machine.layers
     )
     is_attention = machine.level >= LEVELS.index(HEAD) and not panel.at["run"].edits
-    bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
+    stops = tuple(FlowStop(WORDS("covered"), each.levels, each.switch) for each in machine.stops)
+    bare = replace(
+        machine, layers=layers, words=(), says="", note="", leads=(), lanes=(), matters=(), slow=()
+    )
+    bare = replace(bare, stops=stops, asks=("", "", ""), current=len(layers), out="")
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),
@@ -316,7 +254,9 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     recording, token = run.recording(), _last_token(machine)
     if not logit_lens.predicts_next(recording):
         return machine
-    whole = loaded(recording).words_after(recording, token)
+    first = run.under(()).recording()
+    whole = dict(loaded(first).words_after(first, token))
+    whole |= loaded(recording).words_after(recording, token)
     is_special = bool(logit_lens.read_stream(recording).special[token])
     written = partial(predictions.without_mark, after_special=is_special)
     words = tuple(
@@ -325,7 +265,13 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
         else each
         for each in machine.words
     )
-    return replace(machine, words=words)
+    lanes = tuple(
+        replace(each, rest=written(whole[each.id].word).removeprefix(each.label))
+        if each.id in whole
+        else each
+        for each in machine.lanes
+    )
+    return replace(machine, words=words, lanes=lanes)
 
 
 def comes_in_parts(recording: Recording) -> bool:
@@ -336,8 +282,6 @@ def comes_in_parts(recording: Recording) -> bool:
 
 def _with_units(recording: Recording, machine: Flow) -> Flow:
     """The picture, whose FFNs say the words nearest to what their strongest hidden units write."""
-    if is_hurrying() and comes_in_parts(recording):
-        return machine
     tokens = tuple(int(each.places[each.selected]) for each in machine.bands)
     key = ("units of flow", tokens, machine.band, machine.layer)
     units = memo(recording, key, lambda: _units(recording, tokens, machine))
@@ -359,33 +303,30 @@ def _machine(
     hide: bool | None,
     temperature: float,
     number: str,
-) -> Panel:
-    """The picture, whose words that come out are tokens and whose hidden units are not named."""
+) -> tuple[Panel, flow_beam.Race | None]:
+    """The picture, whose words that come out are tokens and whose hidden units are not named, and
+    the race in it."""
     plain = run.recording()
     if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
         raise ValueError(WORDS("closed", model=model_name(plain)))
     first = plain.streams[0]
     token = place_of("token", token, len(first.tokens))
-    hidden = can_hide(run, {"token": token}) and hide is not False
-    drawn = run.under((*run.edits, HideToken(token))) if hidden else run
-    recording = drawn.recording()
-    ways = [
-        Way(recording, stream, token if at == 0 else aligned(recording, stream, token))
-        for at, stream in enumerate(recording.streams)
-    ]
-    reading = _reading(drawn, ways[-1])
+    shown = ways_of(run, token, hide)
+    drawn, ways, hidden = shown.drawn, shown.ways, shown.is_hidden
+    whole = ways_of(replace(run, edits=()), token, hide) if run.edits else shown
+    race = flow_beam.race(shown, whole, temperature)
+    reading = race.now if race else None
     focus = _focus(ways, reading, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
     opened = view.opened(step)
     about = replace(focus, head=None if view.level == LAYER else view.head)
     caption = "hidden_caption" if hidden else "caption"
     word, levels = first.tokens[token], () if view.level == MODEL else (view.level.lower(),)
-    return Panel(
+    panel = Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
-        view.loss
-        or opened.finding
+        opened.finding
         or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
-        (_figure(view, number, temperature), *opened.figures),
+        (_figure(view, whole, race, number), *opened.figures),
         table=opened.table or _table(plain, ways),
         details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
@@ -394,6 +335,7 @@ def _machine(
         numbers=view.numbers,
         at={"run": drawn, **about.place(view.way), "source": view.key},
     )
+    return panel, race
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,7 +432,7 @@ class FlowView:
         text = generation.with_tokens(self.run.model, self.run.text, [*ids, id], len(ids))
         if text.count(NO_LETTER) > self.run.text.count(NO_LETTER):
             return ()  # a part of a letter, which no text holds
-        select = {"text": text, "token": str(len(ids))}
+        select = {"text": text, "token": str(len(ids)), "beam": flow_beam.END}
         return (FlowLink(WORDS("write", word=reading.label(id)), select),)
 
     @property
@@ -537,25 +479,6 @@ class FlowView:
             {"edits": to_line(terminology.sorted_edits(tuple(edits))), **at},
         )
 
-    @property
-    def loss(self) -> str:
-        """Loss of the answer by the head in focus, where it is switched off; "" where it is not."""
-        edit = self.ablation
-        if edit is None or self.reading is None or edit not in self.run.edits:
-            return ""
-        whole = self.drawn.under(tuple(each for each in self.drawn.edits if each != edit))
-        token = self.reading.way.token
-        before, after = (prediction_at(each, token) for each in (whole, self.drawn))
-        id = before.words[0].id
-        return WORDS(
-            "without",
-            layer=edit.layer,
-            head=edit.head,
-            answer=before.label(id),
-            before=tenths(float(before.of.own[id])),
-            after=tenths(float(after.of.own[id])),
-        )
-
 
 def _view(
     run: Run,
@@ -593,43 +516,72 @@ def _place(attention: Attention) -> str:
     return "cross" if attention.query != attention.key else "attn"
 
 
-def _figure(view: FlowView, number: str, temperature: float) -> Flow:
-    """The picture. number: what stands below each layer. temperature: of the words."""
+def _figure(view: FlowView, whole: Ways, race: flow_beam.Race | None, number: str) -> Flow:
+    """The picture. whole: the ways without the run's edits; number: what stands below each
+    layer."""
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
     rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
     names = _names(plain)
     layers = tuple(
-        _layer(plain, way, at, each, rows, reading, number, names)
+        _layer(plain, way, whole.ways[at], at, each, rows, reading, number, names)
         for at, way in enumerate(ways)
         for each in way.layers
     )
     recording = view.way.recording
+    offset = len(layers) - len(ways[-1].layers)
+    through = tuple(at + offset for at in race.first.matters) if race else ()
     return Flow(
-        note=_note(recording, reading, number, temperature) if view.level == MODEL else "",
-        bands=tuple(_band(plain, each, of, len(ways) > 1) for each, of in zip(ways, rows)),
+        note=_note(recording, reading, number) if view.level == MODEL else "",
+        bands=tuple(
+            _band(plain, each, of, len(ways) > 1, view.drawn) for each, of in zip(ways, rows)
+        ),
         layers=layers,
-        words=_output(reading, temperature),
+        words=_output(race),
         layer=focus.layer,
         band=focus.band,
         attention="" if focus.attention is recording.attention[0] else focus.name,
-        head=-1 if view.head is None else view.head,
+        head=-1 if view.head is None or view.level == MODEL else view.head,
         says=WORDS("says") if reading else "",
         between=WORDS("memory") if len(ways) > 1 else "",
         level=LEVELS.index(view.level),
-        levels=view.levels,
         leads=(*view.leads, *(view.written if view.level == MODEL else ())),
-        switch=view.switch,
+        stops=_stops(view, whole, race),
+        lanes=race.lanes() if race else (),
+        matters=through,
+        slow=tuple(at + offset for at in race.first.slow) if race else (),
+        n_words=race.n_words if race else 0,
+        asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
+        edits=to_line(view.run.edits),
+        out=flow_beam.address_of(view.run, ways[0].token, view.drawn) if race else "",
     )
 
 
-def aligned(recording: Recording, stream: Stream, token: int) -> int:
-    """The token of a further stream that attends most to a token of the first one, on average over
-    the heads."""
-    for each in recording.attention:
-        if each.query == stream.name and each.key == recording.streams[0].name:
-            return int(each.pattern[..., token].mean((0, 1)).argmax())
-    return 0
+def _stops(view: FlowView, whole: Ways, race: flow_beam.Race | None) -> tuple[FlowStop, ...]:
+    """What happens in each column and in the end."""
+    plain, ways = view.run.recording(), view.ways
+    told = flow_beam.findings(race) if race else ()
+    stops = []
+    for band, way in enumerate(ways):
+        for at, layer in enumerate(way.layers):
+            attention = _attention_of(way, "", layer, view.reading)
+            focus = Focus(band, layer, attention, None)
+            own = (
+                view
+                if _is_opened(view, focus)
+                else _view(view.run, view.drawn, ways, view.reading, focus, None, MODEL)
+            )
+            is_told = race is not None and race.now.way is way
+            finding = told[at] if is_told else _about_focus(plain, way, None, focus)
+            stops.append(FlowStop(finding, own.levels, own.switch))
+    last = _about_focus(plain, view.way, view.reading, view.focus)
+    if race is not None:
+        last = flow_beam.finding_of_end(race, plain, view.drawn, model_name(plain))
+    return (*stops, FlowStop(last, view.levels, view.switch))
+
+
+def _is_opened(view: FlowView, focus: Focus) -> bool:
+    return (view.focus.band, view.focus.layer) == (focus.band, focus.layer)
 
 
 def _rows(ways: Sequence[Way]) -> list[Rows]:
@@ -644,97 +596,6 @@ def _rows(ways: Sequence[Way]) -> list[Rows]:
             rows = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
         result.append(Rows(way.stream, rows, sum(each.n for each in result)))
     return result
-
-
-@dataclass(frozen=True, eq=False)
-class LensReading:
-    """Prediction of the stream after each layer: the lens on the token, by layer the site after it,
-    -1 for before the first, and the prediction at the end."""
-
-    lens: Lens
-    ends: Mapping[int, int]
-    way: Way
-    prediction: Prediction
-
-    def probability(self, layer: int) -> float:
-        """Of the final answer, after a layer; -1 for before the first."""
-        return float(np.exp(self.lens.logprob[self.ends[layer], 0]))
-
-    def change(self, layer: int) -> float:
-        """Amount by which a layer changes the probability of the final answer."""
-        before = max((each for each in self.ends if each < layer), default=layer)
-        return self.probability(layer) - self.probability(before)
-
-    def word(self, layer: int) -> tuple[str, float]:
-        """The likeliest word after a layer and its probability."""
-        site = self.ends[layer]
-        id = int(self.lens.top_ids[site, 0, 0])
-        return self.label(id), float(np.exp(self.lens.top_logprobs[site, 0, 0]))
-
-    def label(self, id: int) -> str:
-        """A word as it is written after the token."""
-        (label,) = loaded(self.way.recording).labels([id])
-        return self.prediction.unmarked(label)
-
-    def drawn(self, temperature: float) -> predictions.Distribution:
-        """Distribution that the next word is drawn from at a temperature."""
-        of = self.prediction.of
-        own = temperature == of.sampling.temperature
-        return of if own else predictions.distribution(of.logits, Sampling(temperature))
-
-    @cached_property
-    def parts(self) -> Attribution | None:
-        """The logit of the final answer in parts, None where the model's cannot be taken apart."""
-        recording, stream = self.way.recording, self.way.stream.name
-        id = int(self.lens.final_id[0])
-        try:
-            return loaded(recording).attribute(recording, stream, self.way.token, id)
-        except ValueError:
-            return None
-
-    def added(self, layer: int, attention: str = "") -> float:
-        """Amount that the attentions of a layer, or one of them, add to the logit of the final
-        answer."""
-        parts = self.parts.parts if self.parts else ()
-        names = [attention] if attention else [each.name for each in self.way.attentions]
-        return sum(
-            each.value
-            for each in parts
-            if each.layer == layer and (each.kind == "attn" or each.attention in names)
-        )
-
-    @cached_property
-    def adds_most(self) -> int | None:
-        """The layer whose attention adds most to the logit of the final answer, None where that is
-        little of it or the logit cannot be taken apart."""
-        layer = max(self.way.layers, key=self.added)
-        is_much = self.parts is not None and self.added(layer) >= MUCH * abs(self.parts.logit)
-        return layer if is_much else None
-
-    @property
-    def telling_layer(self) -> int:
-        """The layer that the answer is read off: whose attention adds most to it, else the one that
-        raises its probability most."""
-        if self.adds_most is not None:
-            return self.adds_most
-        return max(self.way.layers, key=self.change)
-
-    @property
-    def answer(self) -> str:
-        """The word that the model predicts in the end."""
-        return self.label(int(self.lens.final_id[0]))
-
-
-def _reading(run: Run, way: Way) -> LensReading | None:
-    """Prediction of the stream after each layer, None for a model that predicts no word."""
-    if loaded(way.recording).capabilities.no_readout:
-        return None
-    sites = flow_analysis.layer_sites(way.stream)
-    there = tuple(sites.values())
-    lens = loaded(way.recording).lens(way.recording, way.stream.name, 1, way.token, there)
-    ends = {layer: lens.sites.index(site) for layer, site in sites.items()}
-    ends[max(way.layers)] = len(lens.sites) - 1
-    return LensReading(lens, ends, way, prediction_at(run, way.token))
 
 
 @dataclass(frozen=True, eq=False)
@@ -816,9 +677,12 @@ def _angles(way: Way, layer: int) -> list[float]:
     ]
 
 
-def _band(plain: Recording, way: Way, rows: Rows, is_named: bool) -> FlowBand:
-    """The rows of one stream, by the labels of the text as it was typed."""
+def _band(plain: Recording, way: Way, rows: Rows, is_named: bool, drawn: Run) -> FlowBand:
+    """The rows of one stream, by the labels of the text as it was typed. drawn: the run, whose
+    model may follow that a word is taken out."""
     typed = plain.stream(way.stream.name)
+    can = interventions.can_follow(plain, HideWord)
+    outs = flow_beam.outs_of(plain, way, rows.tokens) if can else ()
     return FlowBand(
         title=way.stream.name.capitalize() if is_named else "",
         rows=tuple(typed.tokens[at] for at in rows.tokens),
@@ -826,12 +690,14 @@ def _band(plain: Recording, way: Way, rows: Rows, is_named: bool) -> FlowBand:
         selected=rows.tokens.index(way.token),
         rest=WORDS("rest", n=len(rows.rest)) if rows.rest else "",
         choice="token" if rows.first == 0 else "",
+        outs=outs,
     )
 
 
 def _layer(
     plain: Recording,
     way: Way,
+    whole: Way,
     band: int,
     layer: int,
     rows: Sequence[Rows],
@@ -839,7 +705,7 @@ def _layer(
     number: str,
     names: PatternNames,
 ) -> FlowLayer:
-    """One column of the picture."""
+    """One column of the picture. whole: the way without the run's edits."""
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -856,7 +722,9 @@ def _layer(
         layer=layer,
         band=band,
         attentions=tuple(
-            _of_attention(plain, way, band, each, layer, rows, names.get((each.name, layer), ()))
+            _of_attention(
+                plain, way, whole, band, each, layer, rows, names.get((each.name, layer), ())
+            )
             for each in way.attentions
             if layer in flow_analysis.layer_numbers(each)
         ),
@@ -877,8 +745,7 @@ def _ffn_address(way: Way, band: int, layer: int) -> str:
 def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> str:
     """The number below a layer."""
     if number == "Prediction" and reading is not None:
-        change = round(100 * reading.change(layer), 1)
-        return WORDS("points", change=f"{change:+.1f}".replace("-", MINUS) if change else "0.0")
+        return ""
     if number in ("Prediction", "Rotation angle"):
         return " ".join(f"{fixed(each, 0)}°" for each in _angles(way, layer))
     texts = []
@@ -897,13 +764,15 @@ def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> 
 def _of_attention(
     plain: Recording,
     way: Way,
+    whole: Way,
     band: int,
     attention: Attention,
     layer: int,
     rows: Sequence[Rows],
     names: tuple[PatternName | None, ...],
 ) -> FlowAttention:
-    """Contribution of one attention of a layer to the token, and to the other rows."""
+    """Contribution of one attention of a layer to the token, and to the other rows. whole: the way
+    without the run's edits."""
     at = flow_analysis.layer_numbers(attention).index(layer)
     keys = next(each for each in rows if each.stream.name == attention.key)
     own = rows[band]
@@ -934,8 +803,35 @@ def _of_attention(
         names=names,
         others=np.array(curves).reshape(-1, 3),
         attention="" if is_first else attention.name,
+        name=attention.name,
         removed=tuple(sorted(removed)),
+        **_sizes(way, whole, attention, layer, part, keys, n_rows),
     )
+
+
+def _sizes(
+    way: Way,
+    whole: Way,
+    attention: Attention,
+    layer: int,
+    part: slice,
+    keys: Rows,
+    n_rows: int,
+) -> dict[str, Any]:
+    """How large an attention's update of the token is, and under edits what it was without them."""
+    site = next((x for x in way.layers[layer] if x.place == _place(attention)), None)
+    if site is None:
+        return {}
+    at = lambda of, name: residual.site_vectors(of.stream, name)[[way.token]]
+    wrote = at(way, site.wrote)
+    update = float(np.nan_to_num(residual.write_share(at(way, site.before), wrote)[0]))
+    if whole is way:
+        return {"update": update}
+    was = np.zeros(n_rows)
+    was[part] = keys.fold(np.nan_to_num(whole.to_token[attention.name, layer].shares[:, 0]).sum(0))
+    before = float(np.linalg.norm(at(whole, site.wrote)))
+    scale = float(np.linalg.norm(wrote)) / before if before else 1.0
+    return {"update": update, "scale": scale, "was": was}
 
 
 PatternName = tuple[str, float, float]  # of a head, with its score and chance
@@ -995,11 +891,11 @@ def _units(
     }
 
 
-def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, ...]:
+def _output(race: flow_beam.Race | None) -> tuple[FlowWord, ...]:
     """The likeliest tokens at the end, with what they are drawn by at a temperature."""
-    if reading is None:
+    if race is None:
         return ()
-    on, drawn = reading.prediction, reading.drawn(temperature).drawn
+    on, drawn = race.now.prediction, race.now.drawn(race.temperature).drawn
     return tuple(
         FlowWord(
             on.unmarked(on.labels[each.id]),
@@ -1011,16 +907,14 @@ def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, 
     )
 
 
-def _note(
-    recording: Recording, reading: LensReading | None, number: str, temperature: float
-) -> str:
+def _note(recording: Recording, reading: LensReading | None, number: str) -> str:
     """Note on how to read the picture, in a line."""
     kind = "writes" if loaded(recording).shows_writes(recording) else "weights"
-    slots = {"answer": reading.answer} if reading and number == "Prediction" else {}
-    notes = [WORDS(kind), WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)]
-    if temperature != 1:
-        notes.append(WORDS("drawn", temperature=f"{temperature:g}"))
-    return " ".join(notes)
+    if number == "Prediction":
+        return WORDS(kind)
+    slots = {"answer": reading.answer} if reading else {}
+    below = WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)
+    return f"{WORDS(kind)} {below}"
 
 
 def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus: Focus) -> str:

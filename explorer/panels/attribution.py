@@ -48,7 +48,8 @@ from models.results import Attribution, Neurons, Part
 from models.run import Run
 
 CONCEPT = "attribution"
-N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
+N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 6, 24, 10, 60
+N_TOLD = 3  # of a sum in the order of the network whose numbers stand beside them
 N_CARRIERS, N_SOURCES = 8, 7
 STEPS = 50  # parts of the way of integrated gradients, which a page takes a pass or two for each
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
@@ -404,8 +405,9 @@ def _sum(on: LogitParts, total: float) -> Bars:
             layers[name] = layers.get(name, 0) + value
         sums = _folded(layers)
     starts = accumulate(list(sums.values())[:-1], initial=0.0)
+    told = sorted(sums, key=lambda name: -abs(sums[name]))[:N_TOLD]
     rows = [
-        BarRow(name, (value,), (_short(value),), start=start)
+        BarRow(name, (value,), (_short(value) * (name in told),), start=start)
         for (name, value), start in zip(sums.items(), starts)
     ]
     label = words("sum_of_two" if on.against else "sum")

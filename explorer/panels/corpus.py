@@ -136,12 +136,12 @@ def _lines(run: Run, others: str) -> tuple[list[str], tuple[str, ...]]:
     return [line[: corpus.LONGEST_LINE] for line in read], tuple(limits)
 
 
-def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
-    """A mean with its standard deviation, where there is one."""
+def _with_spread(spread: corpus.Spread, at: tuple[int, ...], is_told: bool = True) -> str:
+    """A mean with its standard deviation, where there is one and it is told."""
     mean, sd = float(spread.mean[at]), float(spread.sd[at])
     if not np.isfinite(mean):
         return "–"
-    if not np.isfinite(sd):
+    if not (is_told and np.isfinite(sd)):
         return hundredths(mean)
     return sentences(CONCEPT, "shared")("score", mean=hundredths(mean), sd=f"{sd:.2f}")
 
@@ -244,7 +244,7 @@ def _scores(read: CorpusReading) -> Bars:
             BarRow(
                 name,
                 (float(np.nan_to_num(spread.mean[read.at])),),
-                (_with_spread(spread, read.at),),
+                (_with_spread(spread, read.at, name == read.pattern),),
                 name == read.pattern,
                 name,
             )
@@ -347,7 +347,7 @@ def distances(
                     BarRow(
                         name,
                         (float(own[at]),),
-                        (_with_spread(spread, (*read.at, at)),),
+                        (_with_spread(spread, (*read.at, at), at == most),),
                         at == most,
                     )
                     for at, name in enumerate(places)

@@ -47,7 +47,7 @@ from models.results import FFNActivations
 from models.run import Run
 
 CONCEPT = "feed_forward"
-N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
+N_UNITS, N_WORDS, N_TOKENS = 5, 4, 60
 N_NAMED = 4  # words in the finding
 
 
@@ -232,7 +232,7 @@ def _units(
         BarRow(
             words("unit", unit=each),
             (float(shares[each]), float(hidden.after[each])),
-            (percent(float(shares[each])), fixed(float(hidden.after[each]))),
+            (percent(float(shares[each])), fixed(float(hidden.after[each])) * (each == selected)),
             selected=each == selected,
             key=str(each),
         )

@@ -383,6 +383,7 @@ def experiments(
                 rows=tuple(row.bars(by_word) for row in rows),
                 header=words("header"),
                 note=words("note"),
+                hint=words("hint"),
             ),
         ),
         table={
@@ -646,14 +647,14 @@ def words_to_take_out(plain: Recording, but: int | None = None) -> dict[int, str
 def can_take_out(on: Pair) -> bool:
     """True where each word of a text can be taken out at once, one by one: where the model follows
     that, predicts words, and takes about a second for it."""
-    plain, asked = on.plain, _each_word_out(on)
+    plain, asked = on.plain, edits_of_words(on)
     n = sum(len(each.tokens) for each in plain.streams)
     work = n * (len(asked) + 1) * plain.model.n_parameters
     has_readout = bool(loaded(plain).capabilities.logits)
     return bool(asked) and can_follow(plain, HideWord) and has_readout and work <= offers.MAX_WORK
 
 
-def _each_word_out(on: Pair) -> dict[int, Edits]:
+def edits_of_words(on: Pair) -> dict[int, Edits]:
     """The edits that take out each word that the prediction may read, but its own, by their first
     tokens."""
     plain, at = on.plain, on.at
@@ -664,6 +665,20 @@ def _each_word_out(on: Pair) -> dict[int, Edits]:
         for place in words_to_take_out(plain, at.token if of_source else None)
         if reads_all or place < at.token
     }
+
+
+def each_word_out(
+    on: Pair, asked: Mapping[int, Edits]
+) -> dict[int, interventions.PredictionChange]:
+    """The change of the prediction by edits of each of some words, by their first tokens. Raises
+    ValueError where the model cannot follow one."""
+    changes = {}
+    for place, edits in asked.items():
+        change = on.prediction(edits)
+        if isinstance(change, str):
+            raise ValueError(f"{change.rstrip('.')}.")
+        changes[place] = change
+    return changes
 
 
 @spec.predicts
@@ -682,15 +697,10 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
     on = pair(run, token, masked)
     if (n := len(on.plain.streams[0].tokens)) > MAX_TOKENS:
         raise ValueError(words("long", n=n, most=MAX_TOKENS))
-    asked, labels = _each_word_out(on), words_to_take_out(on.plain)
+    asked, labels = edits_of_words(on), words_to_take_out(on.plain)
     if not asked:
         raise ValueError(words("none"))
-    changes = {}
-    for place, edits in asked.items():
-        change = on.prediction(edits)
-        if isinstance(change, str):
-            raise ValueError(f"{change.rstrip('.')}.")
-        changes[place] = change
+    changes = each_word_out(on, asked)
     first = next(iter(changes.values()))
     id, before = first.top_before, float(first.before[first.top_before])
     word, *tops = run.loaded.labels([id, *(each.top_after for each in changes.values())])
@@ -720,6 +730,7 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
                 high=1.0,
                 header=words("header"),
                 note=words("note"),
+                hint=words("hint"),
             ),
         ),
         table={
@@ -756,6 +767,7 @@ def _head_map(distance: np.ndarray, at: tuple[int, int], is_masked: bool) -> Mat
     return Matrix(
         title=words("map"),
         note=words("map_note_typed" if is_masked else "map_note"),
+        hint=words("map_hint"),
         select=("layer", "head"),
         rows=tuple(f"layer {at}" for at in range(layers)),
         columns=tuple(map(str, range(heads))),
@@ -1306,13 +1318,14 @@ def _patch_matrix(
     """The map of effects, layers by heads or tokens by states, with one cell framed."""
     words, by_head = sentences(CONCEPT, "patches"), request.unit == "Heads"
     base, across = request.run.recording(), replace(request.run, text=request.donor).recording()
-    notes = ["scale" if effects.normalised else "raw", "press"]
+    notes = ["scale" if effects.normalised else "raw"]
     if [len(each.tokens) for each in base.streams] != [len(each.tokens) for each in across.streams]:
         notes.append("lengths")
     columns = [(each.group, each.label) for each in effects.columns]
     return Matrix(
         title=words("map_heads" if by_head else "map_sites", part=request.name),
         note=" ".join(map(words, notes)),
+        hint=words("press"),
         select=("row", "column"),
         rows=effects.rows,
         columns=tuple(label if by_head else f"{group} {label}" for group, label in columns),

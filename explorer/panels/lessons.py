@@ -18,7 +18,7 @@ from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import hundredths, tenths
-from explorer.panels import architecture, link_words, spec
+from explorer.panels import architecture, flow_way, link_words, spec
 from explorer.panels.attention import n_words
 from explorer.panels.choice import FALSE
 from explorer.panels.predictions import Prediction, prediction_at
@@ -205,7 +205,7 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
         at = finding.layer, finding.head, token
         if self_attention.pattern[at].argmax() == finding.keys[0]:
             return Hero(token, self_attention, *at, int(finding.keys[0]))
-    query = token if is_single else architecture.aligned(recording, recording.streams[-1], token)
+    query = token if is_single else flow_way.aligned(recording, recording.streams[-1], token)
     attention = own[-1]  # of a translator the one between its texts
     every = np.ones(attention.pattern.shape[-1], bool)
     if not is_single:
@@ -308,7 +308,7 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
     where it is hidden; piece: the probability of the answer's first piece."""
     if run.loaded.capabilities.no_readout:
         return dict.fromkeys(OF_PREDICTION, "")
-    hides = architecture.can_hide(run, {"token": of.token})
+    hides = flow_way.can_hide(run, {"token": of.token})
     drawn = run.under((HideToken(of.token),)) if hides else run
     prediction = prediction_at(drawn, of.query)
     answer, probability = prediction.answer

@@ -14,7 +14,7 @@ from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import Written, fixed, plural, power
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
-from explorer.panels import architecture, spec
+from explorer.panels import flow_way, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
     FirstAttention,
@@ -256,7 +256,7 @@ def head_gradients(
     n_heads = selection.attention.pattern.shape[1]
     if n_heads < 2:
         raise ValueError(words("one_head"))
-    hides = architecture.can_hide(run, {"token": token})
+    hides = flow_way.can_hide(run, {"token": token})
     read = run.under((*run.edits, HideToken(token))) if hides else run
     context = MeasureContext.of(read)
     if not context.targets:

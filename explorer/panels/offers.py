@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import urlencode
 
 from explorer.analysis import offers, opening
 from explorer.analysis.figures import TextTable
-from explorer.analysis.offers import CHANGE, HEAD, MODELS, WORD, Offer
+from explorer.analysis.offers import BOTH, CHANGE, HEAD, MODELS, THIRD, WORD, Offer
+from explorer.analysis.shared_votes import shared_votes
 from explorer.panels import spec
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.compare import voting_run
+from explorer.panels.selection import FirstAttention, HeadIfAny, LayerIfAny, select
 from explorer.panels.spec import Panel
 from explorer.text import offers as offers_text
 from explorer.text.findings import quoted
 from explorer.text.markdown_escape import plain
-from explorer.text.templates import sentences
+from explorer.text.templates import Sentences, sentences
 from models.run import Run
 
 # Where each kind is seen, beside the words of its address.
@@ -21,21 +27,58 @@ PLACES = {
     HEAD: {"tab": "edit"},
     WORD: {"tab": "edit"},
     MODELS: {"tab": "compare", "compare": "Model"},
+    BOTH: {"tab": "compare", "compare": "Model"},
+    THIRD: {"tab": "compare", "compare": "Model"},
 }
 
 
 @spec.predicts
 @spec.panel
-def what_changes(run: Run) -> Panel:
+def what_changes(
+    run: Run,
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
+    attention: FirstAttention = OPENS,
+) -> Panel:
     """What is known to change what a model says of a text: words to change, a head or a word to
     take out, another model that disagrees. Each was measured before it is told. A press shows it.
 
-    Raises ValueError where nothing changes it enough.
+    layer, head: the head that is on show, which alone is offered to be taken out; any head where
+    None. Raises ValueError where nothing changes it enough.
     """
     words = sentences("offers", "what_changes")
-    every = offers.offers(run, () if run.edits else opening.voting_beside(run))
+    if layer is None or head is None:
+        every = offers.offers(run, () if run.edits else opening.voting_beside(run))
+    else:
+        on = select(run, layer, head, attention=attention)
+        every = offers.of_head(on.recording, on.attention.name, on.layer, on.head)
+    return _made(words, every, words.lines("details"), "offers")
+
+
+@spec.predicts
+@spec.panel
+def between_models(
+    run: Run, other: Annotated[Run | None, Choice(made_by=voting_run)] = None
+) -> Panel:
+    """What is known to change what two models say of a pronoun: other words of the text, and what a
+    third model says. Each was measured before it is told. A press shows it.
+
+    other: the same text in another model, the `voting_run` where None. Raises ValueError where they
+    vote on no pronoun together, and where nothing was found.
+    """
+    other = voting_run(run) if other is None else other
+    words = sentences("offers", "between_models")
+    on = opening.compared_vote(shared_votes(run.recording(), other.recording()))
+    third = opening.voting_beside(run)
+    every = () if on is None else offers.between(run, other.model, on, third)
+    return _made(words, every, (), "offers-models")
+
+
+def _made(words: Sentences, every: Sequence[Offer], details: tuple[str, ...], file: str) -> Panel:
+    """Offers as a table. Raises ValueError for none."""
     if not every:
         raise ValueError(words("none"))
+    columns = sentences("offers", "what_changes")
     tries = [plain(offers_text.what(each, quoted)) for each in every]
     results = [plain(offers_text.result(each, quoted)).rstrip(".") + "." for each in every]
     addresses = [address(each) for each in every]
@@ -45,7 +88,7 @@ def what_changes(run: Run) -> Panel:
         figures=(
             TextTable(
                 select=("address",),
-                columns=(words("try"), words("result")),
+                columns=(columns("try"), columns("result")),
                 rows=tuple(zip(tries, results)),
                 keys=tuple((each,) for each in addresses),
             ),
@@ -56,14 +99,14 @@ def what_changes(run: Run) -> Panel:
             "result": results,
             "address": addresses,
         },
-        details=words.lines("details"),
-        file="offers",
+        details=details,
+        file=file,
     )
 
 
 def address(offer: Offer) -> str:
     """The words of an address that shows an offer, as a query."""
     named = dict(offer.address)
-    if offer.kind == MODELS:
+    if "model" in named:
         named["other_model"] = named.pop("model")
     return urlencode(PLACES[offer.kind] | named)

@@ -12,7 +12,7 @@ from explorer.analysis import ffn, residual
 from explorer.analysis.figures import Block, PaperFigure, Tier, Tower
 from explorer.analysis.formatting import plural
 from explorer.analysis.terminology import recording_norm_name
-from explorer.panels import architecture, spec
+from explorer.panels import flow_way, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.panels.selection import WordOnItsWay, model_name, place_of
@@ -121,9 +121,9 @@ def _read(run: Run, token: int) -> tuple[Recording, Prediction | None]:
     if len(recording.streams) > 1:
         source, written = recording.streams[0], recording.streams[-1]
         token = place_of("token", token, len(source.tokens))
-        return recording, prediction_at(run, architecture.aligned(recording, written, token))
+        return recording, prediction_at(run, flow_way.aligned(recording, written, token))
     token = place_of("token", token, len(recording.streams[0].tokens))
-    if architecture.can_hide(run, {"token": token}):
+    if flow_way.can_hide(run, {"token": token}):
         run = run.under((*run.edits, HideToken(token)))
     return run.recording(), prediction_at(run, token)
 

@@ -24,7 +24,7 @@ def what(offer: Offer, mark: Mark = marked) -> str:
         return words("title_reads", reads=mark(offer.reads), **slots)
     if offer.kind == offers.WORD:
         return words("title", word=mark(offer.old))
-    if offer.kind == offers.CHANGE:
+    if offer.kind in (offers.CHANGE, offers.BOTH):
         return words("title", old=mark(offer.old), new=mark(offer.new))
     return words("title", second=literal(offer.new))
 
@@ -63,6 +63,15 @@ def _disagree(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
     return words("result", word=mark(offer.word), noun=noun, other=other, **models)
 
 
+def _of_both(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
+    noun, other = (mark(each.noun) for each in offer.votes)
+    return words("agree" if noun == other else "disagree", noun=noun, other=other)
+
+
+def _of_third(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
+    return words("result", noun=mark(offer.votes[0].noun), word=mark(offer.word))
+
+
 def _is_name(said: Said) -> bool:
     return said.noun[:1].isupper()
 
@@ -72,4 +81,6 @@ RESULTS = {
     offers.WORD: _without,
     offers.CHANGE: _moved,
     offers.MODELS: _disagree,
+    offers.BOTH: _of_both,
+    offers.THIRD: _of_third,
 }

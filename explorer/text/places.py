@@ -107,6 +107,8 @@ class Tab:
     text: the text that an address of it means which chooses something and says no text; a bare
     address opens on OPENING_TEXT where this is DEFAULT_TEXT. own: choices that no address of
     another tab has, since they are long. of_first_stream: its word is one of the first stream.
+    formula_first: the formulas of its panels stand above their figures; elsewhere a press opens
+    them.
     studied: the concept of the charts in it into which one zooms, and in which one measures.
     """
 
@@ -142,6 +144,7 @@ class Tab:
     text: str = DEFAULT_TEXT
     own: tuple[str, ...] = ()
     of_first_stream: bool = False
+    formula_first: bool = False
     studied: str = ""
 
 
@@ -208,6 +211,7 @@ ATTENTION = (
             ),
         },
         open_fold="weight_fold",
+        formula_first=True,
         leads={"concepts": Lead("Change the temperature of this softmax")},
     ),
     Tab(
@@ -248,6 +252,7 @@ ARCHITECTURE = (
         wait="Reading the text with and without positions …",
         as_trained=True,
         of_first_stream=True,
+        formula_first=True,
         studied="positions",
     ),
     Tab(
@@ -481,6 +486,7 @@ LEARN = (
         ),
         reads=("target",),
         as_trained=True,
+        formula_first=True,
     ),
 )
 CLASS = (Tab("classroom", "Class", nearest="heads", as_trained=True, is_step=False),)
@@ -510,6 +516,25 @@ def place_of(row: str) -> str:
 def tab_of(row: str) -> Tab:
     """The tab that shows a row. Raises KeyError for any other id."""
     return _TAB_OF[row]
+
+
+def _panels(row: Tab) -> set[str]:
+    """The names of the panels of a row, of its views and of its folds."""
+    views = row.views.panels.values() if row.views else ()
+    named = (
+        row.panels,
+        *(each.panels for each in row.folds.values()),
+        *(names for _, names in views),
+    )
+    return {name for names in named for name in names}
+
+
+_FORMULA_FIRST = {name for row in ROWS.values() if row.formula_first for name in _panels(row)}
+
+
+def is_formula_first(panel: str) -> bool:
+    """True for a panel whose formulas stand above its figures."""
+    return panel in _FORMULA_FIRST
 
 
 def labels(tab: Tab) -> dict[str, str]:

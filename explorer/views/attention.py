@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
 
 import streamlit as st
 
@@ -22,7 +21,6 @@ from explorer.layout import (
     selection_bar,
     tab,
 )
-from explorer.panels import address
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
@@ -33,7 +31,6 @@ from explorer.state.visit import visit
 from explorer.text import findings, glossary, places, templates
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS
-from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import OPENING_TEXT
 from models.run import Run
 
@@ -151,8 +148,7 @@ def take_token(shown: Screen, panel: str) -> None:
 
 
 def head_actions(one: HeadOnShow) -> None:
-    """The ways on from this head: how its weight is made, the model without it, another sentence,
-    and the next finding."""
+    """The ways on from this head: how its weight is made, and the next finding."""
     on, cell = one.selection, one.view.opened
     if one.one is not None and one.one.ballots:
         st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
@@ -162,33 +158,10 @@ def head_actions(one: HeadOnShow) -> None:
         if one.row is not None:
             st.session_state.weight_at = f"{cell.query}.{cell.key}"
         navigation.go("weight")
-    fits = ZeroHead in on.run.loaded.capabilities.edits
-    if fits and st.button(HEAD("ablate"), key="ablate", type="tertiary"):
-        ablate(ZeroHead(on.layer, on.head, on.attention.name))
-        keep_selection(one)
-        navigation.go("edit")
-    if st.button(HEAD("compare"), key="to compare", type="tertiary"):
-        st.session_state.compare = "Sentence"
-        keep_selection(one)
-        navigation.go("compare")
     at = {"attention": on.name, "layer": on.layer, "head": on.head}
     navigation.link("classroom", HEAD("guess"), {"quiz": "Heads", **at}, "game")
     if (following := one.following) is not None:
         offer_finding(following, HEAD("next"), "next finding")
-
-
-def offers(run: Run) -> None:
-    """What is known to change what the model says; the browser asks for it."""
-    words = {"model": run.model, "text": run.text}
-    if url_state.fits_address(run.text):
-        mounts.offers(address.of_words("offers.what_changes", words, "json"), "offers", take_offer)
-
-
-def take_offer() -> None:
-    """Follow a press on an offer: another text, or the model without a part on the tab that shows
-    it. For a callback."""
-    pressed = str((visit.offers.get("select") or {}).get("address", ""))
-    output.put_address(dict(parse_qsl(pressed)))
 
 
 def show_vote() -> None:
@@ -202,28 +175,9 @@ def also_found(one: HeadOnShow) -> None:
     others = [each for each in one.listed if each != one.one]
     if not others:
         return
-    st.subheader(HEAD("also"), anchor=False)
-    with st.container(gap="xxsmall", key="also"):
+    with st.expander(HEAD("also"), key="also"), st.container(gap="xxsmall"):
         for at, finding in enumerate(others):
             offer_finding(finding, findings.statement(finding), f"also {at}")
-
-
-def keep_selection(one: HeadOnShow) -> None:
-    """Put the head and the word that are on screen into the address, also those that nobody
-    chose."""
-    controls.take_head(one.selection.layer, one.selection.head)
-    if one.row is not None:
-        st.session_state.token = str(one.row)
-
-
-def ablate(edit: HeadEdit) -> None:
-    """Put an edit of a head among the edits."""
-    try:
-        edits = from_line(str(st.session_state.edits))
-    except ValueError:  # Experiment says which of them cannot be read
-        edits = ()
-    if edit not in edits:
-        st.session_state.edits = to_line((*edits, edit))
 
 
 def offer_finding(finding: Finding, label: str, key: str) -> None:
@@ -306,8 +260,7 @@ def heads_tab(
         below_grid(shown, one)
     with right:
         if one.has_vote:
-            offers(run)
-            also_found(one)
+            output.offers("offers.what_changes", run)
         else:
             selected_head(shown, picture, one)
     if not one.has_vote:
@@ -315,7 +268,13 @@ def heads_tab(
             horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
         ):
             head_actions(one)
+        on = one.selection
+        with st.container(key="offers-below"):
+            at = {"layer": on.layer, "head": on.head, "attention": on.attention.name}
+            output.offers("offers.what_changes", run, at)
     with output.links("of tab"):
+        if one.has_vote:
+            also_found(one)
         label = "How this head was classified"
         with st.expander(label, key="why this name", on_change="rerun") as why:
             if why.open:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import comparison
 from explorer.analysis.terminology import ABLATIONS
-from explorer.layout import current_recording, selection_bar, tab
+from explorer.layout import current_recording, output, selection_bar, tab
 from explorer.layout.controls import bind
 from explorer.panels import compare as compare_panels
 from explorer.panels.choice import TRUE
@@ -320,4 +320,13 @@ def select_heads(shown: Screen) -> None:
         selection_bar.draw(shown.run, shown.chosen, menus, "every word")
 
 
-tab.view("compare", tab.Hand(top=other_run, select=select_heads))
+def offer_others(shown: Screen) -> None:
+    """Below the votes of two models what is known to change them."""
+    alone = shown.tab.alone
+    other = shown.known.get("other") or shown.chosen.get("other")
+    if alone and shown.tab.panels == alone.panels and other is not None and not shown.run.edits:
+        with st.container(key="offers-below"):
+            output.offers("offers.between_models", shown.run, {"other_model": other.model})
+
+
+tab.view("compare", tab.Hand(top=other_run, select=select_heads, below=offer_others))

@@ -557,6 +557,7 @@ def edit_model(
     of_edits = url_state.values(interventions.effect, run)
     at, of_first = ((each["layer"], each["head"]) for each in (of_edits, first))
     on = Edited(run, plain, attention, at, of_edits["token"], of_first, only)
+    lead = st.container(key="lead")
     edit_controls(on)
     output_side = plain.streams[-1]
     words = selection_bar.Words(output_side.tokens, on.token, roles=output_side.roles)
@@ -564,7 +565,7 @@ def edit_model(
     can_mask = interventions.can_mask(run, {"token": on.token})
     menu = partial(_view_menu, on)
     selection_bar.show(words, (n_layers, n_heads), at, menu if can_mask else None)
-    _show_effect(on)
+    _show_effect(on, lead)
     pick("View", VIEWS, "effects", bare=True)
     if effects == "Attention":
         head = {"layer": at[0], "head": at[1], "attention": attention.name}
@@ -579,9 +580,9 @@ def edit_model(
         output.offer_recording(run)
 
 
-def _show_effect(on: Edited) -> None:
+def _show_effect(on: Edited, lead: DeltaGenerator) -> None:
     """What the edits change where there are some or the text is long; else what is left of the
-    answer without each word, and the experiments. The first of these is the headline."""
+    answer without each word, and the experiments. The first of these is the headline, in `lead`."""
     is_edited = on.run.edits or len(on.plain.streams[0].tokens) > interventions.MAX_TOKENS
     panel, at = interventions.experiments, on.first
     if is_edited:
@@ -595,7 +596,7 @@ def _show_effect(on: Edited) -> None:
     if is_plain and interventions.can_take_out(interventions.pair(on.run, **of_words)):
         shown.insert(len(shown) if is_edited else 0, (interventions.words_out, of_words))
     for place, (each, its) in enumerate(shown):
-        with st.container(key=None if place else "lead"):
+        with st.container() if place else lead:
             tab.show(each, on.run, its)
     title = literal(model_names.title(on.run.model))
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):

@@ -382,10 +382,11 @@ def lens(
     top: int = 10,
     token: int | None = None,
     sites: tuple[str, ...] | None = None,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The logit lens on every state of a stream, of one token alone where it is given, and of some
     sites and the last where these are: the model's last LayerNorm, where it has one, and its own
-    readout, as if the state were the last.
+    readout, as if the state were the last. ids: of words whose rank is told at every site.
 
     Raises ValueError for a stream that the readout does not read.
     """
@@ -404,6 +405,7 @@ def lens(
         vectors_at,
         lambda vectors: hf_model.readout(model, vectors),
         top,
+        ids,
     )
 
 

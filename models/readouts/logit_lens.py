@@ -354,10 +354,11 @@ def lens(
     top: int = 10,
     token: int | None = None,
     sites: tuple[str, ...] | None = None,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The logit lens on every state of a stream, of one token alone where it is given, and of some
     sites and the last where these are: the readout applied as if the state were the last one, a
-    pre-LN model's after its last LayerNorm.
+    pre-LN model's after its last LayerNorm. ids: of words whose rank is told at every site.
 
     Raises ValueError for a model without a readout, and for a site that it does not fit.
     """
@@ -369,6 +370,7 @@ def lens(
         lambda site, rows: _final_vectors(model, residual, site, rows, recording.edits),
         model.network.logits,
         top,
+        ids,
     )
 
 
@@ -383,11 +385,12 @@ def lens_of(
     vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
     top: int,
+    ids: tuple[int, ...] = (),
 ) -> Lens:
     """The lens on some sites, the last of which has the final say. shape: the numbers of tokens and
     of words; vectors_at: the vectors of some tokens at a site as they would stand at the end,
     (token, d_model); logits_of: their scores, (token, id), of which at most AT_ONCE rows are there
-    at a time, however long the text is."""
+    at a time, however long the text is. ids: of words whose rank is told."""
     n_tokens, n_vocab = shape
     cells = len(sites), n_tokens
     found = Lens(
@@ -399,10 +402,11 @@ def lens_of(
         np.empty(cells, np.int64),
         np.empty(cells),
         np.empty(cells),
+        np.empty((*cells, len(ids)), np.int64),
     )
     for start in range(0, n_tokens, AT_ONCE):
         rows = slice(start, min(start + AT_ONCE, n_tokens))
-        _fill_rows_of_lens(found, rows, vectors_at, logits_of)
+        _fill_rows_of_lens(found, rows, vectors_at, logits_of, ids)
     return found
 
 
@@ -411,6 +415,7 @@ def _fill_rows_of_lens(
     rows: slice,
     vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
+    ids: tuple[int, ...],
 ) -> None:
     """Fill in the cells of a few tokens. What is as large as their scores is made once and written
     over, so that memory is not asked for anew at each site."""
@@ -438,6 +443,8 @@ def _fill_rows_of_lens(
             found.top_ids[at, rows] = best.indices.numpy()
             found.top_logprobs[at, rows] = (best.values.double() - total[:, None]).numpy()
             found.rank[at, rows] = is_above.sum(-1).numpy()
+            for place, id in enumerate(ids):
+                found.ranks[at, rows, place] = (logits > logits[:, id, None]).sum(-1).numpy()
             found.logprob[at, rows] = (final_logits[:, 0].double() - total).numpy()
             found.kl[at, rows] = kl.clamp_(min=0).numpy()
 

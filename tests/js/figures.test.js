@@ -5,13 +5,13 @@ import { test } from "node:test";
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { between, figure } = await of("figures");
-const { paces } = await of("flow_player");
 const { spoken } = await of("head_matrices");
 const { row, widths } = await of("panel_layout");
 const { AXES } = await of("figure_axes");
 const { around, cut, laid, namedIn, part, spread } = await of("slide_layout");
 const { hold, listed, moved, opened, picture, shownAt, unpack, value } = await of("linked_weights");
 const { lookOf } = await of("theme");
+const { toggled } = await of("flow_rows");
 
 const look = lookOf({
   ink: "#111111",
@@ -578,6 +578,13 @@ test("what a title or a sentence names is kept, and a sign stands where tokens a
     cut(bars, 2, "“Nepal”").rows.map(({ label }) => label),
     ["a", "Nepal"],
   );
+  assert.deepEqual(
+    cut({ ...bars, rows: [...bars.rows, bar("c", 2)] }, 2, "c 0.2\n“Nepal” is brought").rows.map(
+      ({ label }) => label,
+    ),
+    ["Nepal", "c"],
+    "a word in quotes on one line, one without them on another",
+  );
 });
 
 test("what has no room on a slide is named there, and the more room the less of it", () => {
@@ -914,7 +921,13 @@ test("all heads: one picture each, on one scale, with the names of their pattern
     scores: names,
     weights: { cells: new Uint8Array(32), peak: new Float32Array(8) },
   });
-  assert.match(narrow, />pronoun</, "a name without room is its first word");
+  const words = [...narrow.matchAll(/>([^<]+)</g)].map(([, word]) => word);
+  assert.ok(!words.includes("pronoun"), "no name is cut");
+  assert.match(
+    words.join(" "),
+    /pronoun to noun: L0 H0, L0 H1,.*L0 H7/,
+    "it stands below with its heads",
+  );
 });
 
 test("of many heads those that rest on sinks are folded, but for the one on screen, and opened they are all there", () => {
@@ -938,9 +951,17 @@ test("of many heads those that rest on sinks are folded, but for the one on scre
   const first = places(grid);
   assert.equal(first.length, 1 + n / 12);
   assert.deepEqual(first.slice(0, 3), ["L0 H1", "L10 H6", "L9 H3"], "the largest weights first");
-  assert.match(drawn("headmatrices", grid), />99 of 108 rest</);
+  const onPage = (one) => {
+    const pen = new Pen(look, 14, true);
+    pen.cells = () => {}; // as no canvas is here
+    figure(pen, { kind: "headmatrices", ...plain, ...one }, { x: 0, y: 0, width: 600 });
+    return pen.parts.join("");
+  };
+  assert.match(onPage(grid), />99 of 108 rest </);
+  assert.doesNotMatch(drawn("headmatrices", grid), /rest</, "no button in a file");
+  assert.match(drawn("headmatrices", grid), />10 of 108 heads</);
   const opened = drawn("headmatrices", { ...grid, all: true });
-  assert.match(opened, />Fewer</);
+  assert.match(onPage({ ...grid, all: true }), />Fewer </);
   assert.equal(opened.match(/>(sink|induction)</g).length, n);
   assert.ok(drawn("headmatrices", grid).length < opened.length / 3);
 });
@@ -974,6 +995,10 @@ function flowOf(n, more = {}) {
     others: [],
     names: [""],
     removed,
+    name: "self",
+    update: 0.5,
+    scale: 1,
+    was: new Float32Array(),
   });
   const layers = Array.from({ length: n }, (_, layer) => ({
     layer,
@@ -999,9 +1024,26 @@ function flowOf(n, more = {}) {
         selected: 1,
         rest: "",
         choice: "token",
+        outs: ["", ""],
       },
     ],
     layers,
+    current: n,
+    stops: Array.from({ length: n + 1 }, () => ({
+      finding: "",
+      levels,
+      switch: null,
+      says: "",
+      units: [],
+      box: "",
+    })),
+    lanes: [],
+    matters: [],
+    slow: [],
+    n_words: 0,
+    asks: ["", "", ""],
+    edits: "",
+    out: "",
     words: [],
     layer: 0,
     band: 0,
@@ -1010,30 +1052,61 @@ function flowOf(n, more = {}) {
     says: "",
     between: "",
     level: 0,
-    levels,
     leads: [],
     ...more,
   };
 }
 
-test("the light slows at the layers of a deep model that change the prediction most", () => {
-  const few = paces(flowOf(4));
-  assert.deepEqual(
-    few,
-    few.map(() => few[0]),
-  );
-  const deep = flowOf(30);
-  deep.layers.forEach(
-    (layer) => (layer.answer = [3, 20, 21].filter((each) => each <= layer.layer).length),
-  );
-  const slow = paces(deep).flatMap((each, at) => (each === few[0] ? [at] : []));
-  assert.deepEqual(slow, [3, 20, 21]);
+test("left of the beam curves are drawn, and right of it none", () => {
+  const curves = (current) =>
+    drawn("flow", flowOf(9, { current })).split('class="flow-curve').length - 1;
+  assert.deepEqual([-1, 0, 4, 9].map(curves), [0, 1, 5, 9]);
+});
+
+test("a lane has its word's places until the end, and its chance there", () => {
+  const lane = (more = {}) => ({
+    ...{ label: "Italy", rest: "", id: 1, places: [900, 40, 3, 1], middles: [70] },
+    ...{ chance: 0.5, text: "50.0%", were: -1, was_text: "", was_places: [], ...more },
+  });
+  const at = (current, more, own) =>
+    drawn(
+      "flow",
+      flowOf(3, { current, lanes: [lane(own)], slow: [1], n_words: 1000, ...more }),
+      1280,
+    );
+  assert.match(at(0), />900th → 40th</);
+  assert.match(at(1), />40th → 3rd</);
+  assert.match(at(1, { ms: 0 }), />40th</);
+  assert.match(at(1, { ms: 1500 }), />40th → 70th</);
+  assert.doesNotMatch(at(1), /50\.0%/);
+  assert.match(at(3), />50\.0%</);
+  assert.match(at(3, {}, { were: 0.8, was_text: "80.0%" }), />80\.0% → 50\.0%</);
+  for (const tells of [/Italy/, /50\.0%/, /th</]) assert.doesNotMatch(at(-1), tells);
+});
+
+test("a curve is as wide as its share, and shrinks with its update", () => {
+  const wide = (scale) => {
+    const figure = flowOf(3, { current: 1 });
+    for (const layer of figure.layers) layer.attentions[0].scale = scale;
+    const all = drawn("flow", figure, 1280).matchAll(
+      /class="flow-curve"[^>]*?stroke-width="([\d.]+)"/g,
+    );
+    return Math.max(...[...all].map((each) => Number(each[1])));
+  };
+  assert.ok(Math.abs(wide(0.5) / wide(1) - 0.5) < 0.05);
+});
+
+test("edits of an address gain what is pressed, and lose it by another press", () => {
+  const one = toggled({ edits: "" }, ["HideWord:3:"]);
+  const two = toggled({ edits: one }, ["ZeroHead:1:2:self"]);
+  assert.deepEqual([one, two], ["HideWord:3:", "HideWord:3:,ZeroHead:1:2:self"]);
+  assert.equal(toggled({ edits: two }, ["HideWord:3:"]), "ZeroHead:1:2:self");
 });
 
 test("a layer that is opened shows its heads, a head its own row, and one that is off its ghosts", () => {
   const curves = (svg, name) => svg.split(`class="flow-${name}"`).length - 1;
   assert.equal(curves(drawn("flow", flowOf(3)), "curve"), 3);
-  const off = drawn("flow", flowOf(3, { removed: [0] }));
+  const off = drawn("flow", flowOf(3, { removed: [0], level: 1 }));
   assert.equal(curves(off, "ghost"), 1);
   assert.match(off, /class="flow-ghost"[^>]*stroke-dasharray/);
   for (const [level, words] of [
@@ -1055,11 +1128,8 @@ test("a vector that is cut into blocks has as many frames, and each its own scal
   assert.notEqual(cells(1), cells(null));
 });
 
-test("a word's probability rolls from one state to another, and its layers widen", () => {
-  const [one, other] = [0.2, 0.6].map((probability, level) =>
-    flowOf(4, { level, words: [{ label: "it", probability, text: `${100 * probability}.0%` }] }),
-  );
-  assert.match(drawn("flow", between(one, other, 0.5), 1000), />40\.0%</);
+test("a column grows into the layer that is opened, and another shrinks", () => {
+  const [one, other] = [0, 1].map((level) => flowOf(4, { level }));
   const wide = (svg) => Number(svg.match(/<rect [^>]*? width="([\d.]+)"/)[1]);
   const [from, half, to] = [one, between(one, other, 0.5), other].map((each) =>
     wide(drawn("flow", each, 1000)),

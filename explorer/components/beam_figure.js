@@ -1,0 +1,436 @@
+// @ts-check
+// What the beam shows of the whole machine: the line that it is dragged along, the words that race in
+// lanes, the guess after a layer, and how far a layer that is told slowly has come.
+
+import { counted, ordinal } from "./number_format.js";
+import { sentences } from "./sentences.js";
+
+/** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {import("./flow_figure.js").Flow} Flow */
+/** @typedef {import("./flow_figure.js").Plan} Plan */
+
+const say = sentences("flow");
+export const [WIDEN, ARRIVE, GROW, OPEN, SLIDE, FLIP, LASTS] = [
+  300, 1000, 1200, 1400, 1600, 1900, 2400,
+]; // milliseconds of a layer that is told slowly: it has widened, parcels arrived, ...
+const GLIDE = 300; // milliseconds that a lane slides
+const TURN = 120; // that a half of the guess turns
+const NIGHT = { ground: "#1c150e", ink: "#ffdf9b" }; // of the flap in both themes
+
+export const END = "end"; // as a word of an address
+/** The number of a figure's columns. @param {Flow} figure */
+export const count = ({ layers }) => layers.length;
+/** Whether the beam stands before the first layer, where nothing is told. @param {Flow} figure */
+export const isAsked = ({ current, level }) => level === 0 && current < 0;
+const DARK = { ink: "#f2ede4", paper: "#12151d", primary: "#fbb74b" }; // where the light is off
+
+/** A figure with its look: a flow before the light is on stands in the dark, without its note. @param {any} figure @param {import("./theme.js").Look} look @returns {[any, import("./theme.js").Look]} */
+export function inTheDark(figure, look) {
+  const isDark = figure.kind === "flow" && isAsked(figure);
+  return isDark
+    ? [
+        { ...figure, note: "" },
+        { ...look, ...DARK },
+      ]
+    : [figure, look];
+}
+
+/** Whether the beam has come to the end. @param {Flow} figure */
+export const isEnd = (figure) => figure.level === 0 && figure.current >= count(figure);
+
+/** The columns that are wide. @param {Flow} figure @returns {number[]} */
+export function wideOf(figure) {
+  const { level, current, layers, layer, band, matters } = figure;
+  if (level)
+    return [layers.findIndex((/** @type {any} */ one) => one.layer === layer && one.band === band)];
+  if (isEnd(figure)) return matters;
+  return current < 0 ? [] : [current];
+}
+
+/** The column that is told: that under the beam, the last in the end, or the one that is opened. @param {Flow} figure */
+export const told = (figure) =>
+  figure.level ? wideOf(figure)[0] : Math.min(figure.current, count(figure) - 1);
+
+/** The stop of a figure, undefined for the question. @param {Flow} figure */
+export const stopOf = (figure) => figure.stops[figure.level ? told(figure) : figure.current];
+
+/** How far something is between two moments of a layer that is told. @param {number | undefined} ms @param {number} from @param {number} to */
+export function share(ms, from, to) {
+  if (ms === undefined) return 1;
+  const part = Math.max(0, Math.min(1, (ms - from) / (to - from)));
+  return part * part * (3 - 2 * part);
+}
+
+/** The places of a lane: before the column, where it is now, and after which moments. @param {Flow} figure @param {any} lane */
+function placesOf(figure, lane) {
+  const { layers, slow, ms } = figure;
+  const first = layers.length - lane.places.length + 1; // the first column of the last band
+  const at = told(figure) - first;
+  const before = lane.places[Math.max(0, at)];
+  const after = lane.places[Math.max(0, at + 1)];
+  const middle = lane.middles[slow.indexOf(at + first)] ?? after;
+  if (ms === undefined) return { from: before, to: after, now: Math.log(after) };
+  const mix = (/** @type {number} */ a, /** @type {number} */ b, /** @type {number} */ s) =>
+    Math.log(a) + (Math.log(b) - Math.log(a)) * s;
+  if (ms < SLIDE) {
+    const part = share(ms, ARRIVE, ARRIVE + GLIDE);
+    return {
+      from: before,
+      to: part ? middle : before,
+      now: mix(before, middle, part),
+    };
+  }
+  return {
+    from: middle,
+    to: after,
+    now: mix(middle, after, share(ms, SLIDE, SLIDE + GLIDE)),
+  };
+}
+
+/** The colour of a word in a lane: the answer's, that of a word of the text of the same spelling, or none. @param {Pen} pen @param {Flow} figure @param {any} lane @param {boolean} isAnswer */
+function colourOf({ look }, figure, lane, isAnswer) {
+  if (isAnswer) return look.primary;
+  const labels = figure.bands[0].rows;
+  const row = labels.findIndex(
+    (/** @type {string} */ each, /** @type {number} */ at) =>
+      each === lane.label && figure.hues?.[at] !== undefined,
+  );
+  return row < 0 ? "" : look.categorical[figure.hues?.[row] ?? 0];
+}
+
+/** The words that race, by their places in the vocabulary until the end and by their chances there. Returns the foot. @param {Pen} pen @param {Flow} figure @param {number[]} box left, top, width */
+export function lanes(pen, figure, [left, top, wide]) {
+  const { letter, look } = pen;
+  const { lanes: all, n_words } = figure;
+  if (!all.length || isAsked(figure)) return top;
+  const end = isEnd(figure);
+  const right = left + wide;
+  const title = end
+    ? say(figure.asks[1] ? "hidden_chance" : "chance")
+    : say("place", { n: counted(n_words) });
+  const small = { size: 0.8, alpha: 0.85 };
+  const inside = pen.apart(() => {
+    pen.text(left, top, title, { bold: true, size: 0.9, room: wide });
+    const x = (/** @type {number} */ log) => right - (log / Math.log(n_words)) * wide;
+    const y = top + 1.5 * letter;
+    const low = y + 0.8 * letter;
+    const foot = low + all.length * 2.75 * letter;
+    const tick = (
+      /** @type {number} */ at,
+      /** @type {string} */ text,
+      /** @type {any} */ anchor,
+    ) => {
+      pen.text(at, y, text, { ...small, anchor });
+      pen.line(
+        [
+          [at, low],
+          [at, foot],
+        ],
+        look.ink,
+        { "stroke-opacity": 0.14 },
+      );
+    };
+    if (end) {
+      tick(left, "0", "start");
+      tick(left + wide / 2, "50%", "middle");
+      tick(right, "100%", "end");
+    } else
+      for (let place = 1; place < n_words / 2; place *= 10)
+        if (place === 1 || x(Math.log(place)) > left + 3 * letter)
+          tick(x(Math.log(place)), ordinal(place), place === 1 ? "end" : "middle");
+    const first = all.reduce((/** @type {any} */ best, /** @type {any} */ each) =>
+      Math.max(each.were, each.were < 0 ? each.chance : 0) >
+      Math.max(best.were, best.were < 0 ? best.chance : 0)
+        ? each
+        : best,
+    );
+    all.forEach((/** @type {any} */ lane, /** @type {number} */ i) =>
+      pen.group(() =>
+        row(pen, figure, lane, [left, low + (i + 0.55) * 2.75 * letter, wide], x, lane === first),
+      ),
+    );
+    const spelled = (/** @type {any} */ one) => one.label.replace("‧", "").toLowerCase();
+    const there = new Set(all.map(spelled));
+    const others = end
+      ? figure.words.filter((word) => !there.has(spelled(word).split("…")[0]))
+      : [];
+    if (others.length)
+      pen.text(
+        left,
+        foot + 0.8 * letter,
+        say("also", {
+          words: others.map((/** @type {any} */ one) => `${one.label} ${one.text}`).join(", "),
+        }),
+        { ...small, room: wide },
+      );
+  });
+  pen.put("g", { class: "flow-output" }, inside);
+  return top + (3.2 + all.length * 2.75) * letter;
+}
+
+/** A lane. @param {Pen} pen @param {Flow} figure @param {any} lane @param {number[]} place left, middle, width @param {(log: number) => number} x @param {boolean} isAnswer */
+function row(pen, figure, lane, [left, y, wide], x, isAnswer) {
+  const { letter, look } = pen;
+  const own = colourOf(pen, figure, lane, isAnswer);
+  const fill = own || look.ink;
+  const bar = [y + 0.35 * letter, 0.85 * letter];
+  const style = { bold: Boolean(own), fill: own || undefined, size: 1.05 };
+  const { text, length, knob, mark, ghost } = isEnd(figure)
+    ? chanceOf(lane, wide)
+    : raceOf(figure, lane, left, x);
+  const numbers = {
+    bold: Boolean(own),
+    size: 0.92,
+    anchor: /** @type {const} */ ("end"),
+  };
+  const room = wide - pen.width(text, numbers) - letter;
+  const begin = y - 0.45 * letter;
+  pen.text(left, begin, lane.label, { ...style, room });
+  let after = left + pen.width(lane.label, style);
+  if (lane.rest && after + pen.width(lane.rest, style) < left + room) {
+    pen.text(after, begin, lane.rest, {
+      ...style,
+      fill: undefined,
+      alpha: 0.55,
+    });
+    after += pen.width(lane.rest, style);
+  }
+  if (
+    figure.yours &&
+    figure.yours === lane.label.toLowerCase() &&
+    after + 4 * letter < left + room
+  ) {
+    const label = { size: 0.75, bold: true, fill };
+    pen.rect(
+      after + 0.5 * letter,
+      begin - 0.65 * letter,
+      pen.width(say("yours"), label) + letter,
+      1.3 * letter,
+      {
+        rx: 9,
+        fill: "none",
+        stroke: fill,
+      },
+    );
+    pen.text(after + letter, begin, say("yours"), label);
+  }
+  pen.text(left + wide, begin, text, numbers);
+  pen.rect(left, bar[0], wide, bar[1], {
+    rx: 3,
+    fill: look.ink,
+    "fill-opacity": 0.07,
+  });
+  if (ghost)
+    pen.rect(left, bar[0], ghost, bar[1], {
+      rx: 3,
+      fill,
+      "fill-opacity": 0.18,
+      stroke: fill,
+      "stroke-dasharray": "4 3",
+    });
+  pen.rect(left, bar[0], Math.max(2, length), bar[1], {
+    rx: 3,
+    fill,
+    "fill-opacity": own ? 1 : 0.38,
+  });
+  if (mark !== undefined) pen.rect(left + mark - 1, bar[0], 2, bar[1], { fill: look.paper });
+  if (knob)
+    pen.circle(left + length, bar[0] + bar[1] / 2, 0.62 * letter, {
+      fill: own || look.ink,
+      stroke: look.paper,
+      "stroke-width": 2,
+      "fill-opacity": 1,
+    });
+}
+
+/** @param {any} lane @param {number} wide */
+function chanceOf({ chance, text, were, was_text }, wide) {
+  const changed = were >= 0 && text !== was_text;
+  return {
+    text: changed ? `${was_text} → ${text}` : text,
+    length: chance * wide,
+    knob: false,
+    mark: changed && were < chance ? were * wide : undefined,
+    ghost: changed && were > chance ? were * wide : 0,
+  };
+}
+
+/** @param {Flow} figure @param {any} lane @param {number} left @param {(log: number) => number} x */
+function raceOf(figure, lane, left, x) {
+  const { from, to, now } = placesOf(figure, lane);
+  return {
+    text: from === to ? ordinal(to) : `${ordinal(from)} → ${ordinal(to)}`,
+    length: x(now) - left,
+    knob: true,
+    mark: from > to && now < Math.log(from) - 0.05 ? x(Math.log(from)) - left : undefined,
+    ghost: 0,
+  };
+}
+
+/** The line that the beam is dragged along, above the columns, with the layers that matter. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
+export function track(pen, figure, plan) {
+  const { letter, look } = pen;
+  const { layers, matters, current } = figure;
+  const n = layers.length;
+  if (plan.turned || isAsked(figure) || figure.level) return;
+  const y = plan.rows[0] - 4.1 * letter;
+  const middle = (/** @type {number} */ at) => (plan.starts[at] + plan.ends[at]) / 2;
+  const [from, to] = plan.edge;
+  const beam = isEnd(figure) ? to : plan.ends[current];
+  pen.line(
+    [
+      [from, y],
+      [to, y],
+    ],
+    look.ink,
+    { "stroke-width": 1.5, "stroke-opacity": 0.25 },
+  );
+  pen.line(
+    [
+      [from, y],
+      [beam, y],
+    ],
+    look.primary,
+    { "stroke-width": 2.5 },
+  );
+  const name = isEnd(figure) ? say("end") : say("layer", { layer: layers[current].layer });
+  const wide = pen.width(name, { bold: true, size: 0.95 }) + 3.6 * letter;
+  const at = isEnd(figure) ? to : middle(current);
+  const x = Math.max(from, at - wide / 2);
+  const free = (/** @type {number} */ a, /** @type {number} */ b) => b < x - 4 || a > x + wide + 4;
+  layers.forEach((/** @type {any} */ layer, /** @type {number} */ each) => {
+    const isTold = matters.includes(each);
+    const size = {
+      bold: isTold,
+      size: 0.8,
+      anchor: /** @type {const} */ ("middle"),
+      alpha: isTold ? 1 : 0.75,
+      fill: isTold ? look.primary : undefined,
+    };
+    const label =
+      (isEnd(figure) && isTold) || n <= 8 ? say("layer", { layer: layer.layer }) : `${layer.layer}`;
+    const m = middle(each);
+    const half = pen.width(label, size) / 2;
+    if (isTold && free(m, m))
+      pen.path(`M${m} ${y - 5}l5 5l-5 5l-5 -5z`, "none", {
+        fill: look.primary,
+      });
+    const near = matters.some(
+      (/** @type {number} */ other) => other !== each && Math.abs(middle(other) - m) < 1.8 * letter,
+    );
+    if (
+      (isTold || n <= 8 || (layer.layer % 5 === 0 && !near)) &&
+      free(m - half, m + half) &&
+      pen.isFree(pen.box(m, y - 1.3 * letter, label, size))
+    )
+      pen.text(m, y - 1.3 * letter, label, size);
+  });
+  pen.select = ["beam"];
+  pen.target({ select: ["drag"], label: name, name: "beam-pill", double: true }, () => {
+    pen.rect(x, y - 1.1 * letter, wide, 2.2 * letter, {
+      rx: 1.1 * letter,
+      fill: "#1a1f2e",
+      stroke: look.primary,
+      "stroke-width": 1.5,
+    });
+    pen.circle(x + 1.1 * letter, y, 0.42 * letter, {
+      fill: "#fff4dc",
+      stroke: "#f5a623",
+      "stroke-width": 2,
+    });
+    pen.path(
+      `M${x + 1.5 * letter} ${y - 0.15 * letter}l${0.7 * letter} ${-0.3 * letter}v${0.9 * letter}l${-0.7 * letter} ${-0.3 * letter}z`,
+      "none",
+      { fill: "#f5a623" },
+    );
+    pen.text(x + 2.6 * letter, y, name, {
+      bold: true,
+      size: 0.95,
+      fill: "#ffffff",
+    });
+  });
+  if (!isEnd(figure))
+    pen.line(
+      [
+        [beam, y],
+        [beam, plan.foots[plan.foots.length - 1]],
+      ],
+      look.primary,
+      { "stroke-width": 1.5 },
+    );
+}
+
+/** The guess after the column that is told, as a flap; it turns in two halves. @param {Pen} pen @param {Flow} figure @param {number} x @param {number} y */
+export function flap(pen, figure, x, y) {
+  const { letter } = pen;
+  const { ms, layers } = figure;
+  const at = told(figure);
+  const now = layers[at].says?.[0] ?? "";
+  const before = layers[at - 1]?.says?.[0] ?? "";
+  const turned = ms === undefined ? 1 : Math.max(0, Math.min(2, (ms - FLIP) / TURN)) / 2;
+  const word = turned < 0.5 ? before : now;
+  const style = {
+    bold: true,
+    size: 1.15,
+    fill: NIGHT.ink,
+    anchor: /** @type {const} */ ("middle"),
+    room: 11 * letter,
+  };
+  const wide = Math.max(5, pen.width(word, style) / letter + 1.6) * letter;
+  const high = 2.3 * letter;
+  pen.rect(x - wide / 2, y - high / 2, wide, high, {
+    rx: 4,
+    fill: NIGHT.ground,
+    stroke: pen.look.primary,
+  });
+  const squeeze = now === before ? 1 : Math.max(0.05, Math.abs(1 - 2 * turned));
+  const inside = pen.apart(() => pen.text(x, y, word, style));
+  pen.put(
+    "g",
+    squeeze < 1 ? { transform: `translate(0 ${y * (1 - squeeze)}) scale(1 ${squeeze})` } : {},
+    inside,
+  );
+  pen.line(
+    [
+      [x - wide / 2, y],
+      [x + wide / 2, y],
+    ],
+    "#000000",
+    { "stroke-opacity": 0.45 },
+  );
+}
+
+/** A small tag with a line or two, where it covers no text: at its place, or further up. @param {Pen} pen @param {number} right @param {number} y @param {string} bold @param {string} pale @param {number[]} [limits] left and top */
+export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
+  const { letter, look } = pen;
+  const styles = [
+    { bold: true, size: 0.82 },
+    { size: 0.82, alpha: 0.8 },
+  ];
+  const lines = [bold, pale].filter(Boolean);
+  const wide = Math.max(...lines.map((line, at) => pen.width(line, styles[at]))) + letter;
+  const high = lines.length * 1.25 * letter + 0.5 * letter;
+  const left = Math.max(limits[0], right - wide);
+  const top = Math.max(limits[1], y - high);
+  pen.rect(left, top, wide, high, {
+    rx: 5,
+    fill: look.paper,
+    stroke: look.primary,
+  });
+  lines.forEach((line, at) =>
+    pen.text(left + 0.5 * letter, top + (0.9 + 1.25 * at) * letter, line, styles[at]),
+  );
+  return top;
+}
+
+/** How a lane stands, in words. @param {Flow} figure */
+export function spoken(figure) {
+  const [lane] = figure.lanes;
+  if (isEnd(figure))
+    return [say("end"), lane && `${lane.label} ${lane.text}`].filter(Boolean).join("; ");
+  const at = figure.layers[told(figure)];
+  const name = say("layer", { layer: at.layer });
+  if (!lane) return name;
+  const { from, to } = placesOf({ ...figure, ms: undefined }, lane);
+  return `${name} / ${figure.layers.length}; ${lane.label}: ${ordinal(from)} → ${ordinal(to)}`;
+}

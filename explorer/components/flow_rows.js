@@ -1,0 +1,179 @@
+// @ts-check
+// The rows of the whole machine: the tokens' lines with their labels, which a press chooses or takes out.
+
+import { END, isAsked, isEnd } from "./beam_figure.js";
+import { sentences } from "./sentences.js";
+
+/** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {import("./flow_figure.js").Flow} Flow */
+/** @typedef {import("./flow_figure.js").Plan} Plan */
+
+const say = sentences("flow");
+export const BELOW = 1.9; // letters from the chosen row to the words below it
+
+/** All rows of all bands: their labels. @param {Pick<Flow, "bands">} figure */
+export const labelsOf = ({ bands }) =>
+  bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]);
+
+/** The row of a band's selected token. @param {Flow} figure @param {number} band */
+export const chosenRow = ({ bands }, band) =>
+  bands
+    .slice(0, band)
+    .reduce(
+      (/** @type {number} */ sum, /** @type {any} */ one) =>
+        sum + one.rows.length + (one.rest ? 1 : 0),
+      0,
+    ) + bands[band].selected;
+
+/** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
+export const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
+
+/** The edits of the run without some, or with these too. @param {Flow} figure @param {string[]} lines */
+export function toggled({ edits }, lines) {
+  const now = edits ? edits.split(",") : [];
+  const isOut = lines.every((each) => now.includes(each));
+  const left = now.filter((/** @type {string} */ each) => !lines.includes(each));
+  return [...left, ...(isOut ? [] : lines)].join(",");
+}
+
+/** The colour of what comes from a row: that of its word, if it has one. @param {Pen} pen @param {Flow} figure @param {number} row */
+export const hueOf = ({ look }, { hues }, row) =>
+  hues?.[row] === undefined ? undefined : look.categorical[hues[row]];
+
+/** Every row's line with its label. A press on a line chooses its word, on its label takes the word out. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
+export function streams(pen, figure, plan) {
+  const { letter, look } = pen;
+  const [from, to] = plan.edge;
+  const edge = figure.level
+    ? to
+    : isEnd(figure)
+      ? to
+      : figure.current < 0
+        ? from
+        : plan.ends[figure.current];
+  const out = new Set(figure.edits ? figure.edits.split(",") : []);
+  figure.bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
+    const first = plan.firsts[at];
+    [...band.rows, ...(band.rest ? [band.rest] : [])].forEach((label, row) => {
+      const across = plan.rows[first + row];
+      const chosen = row === band.selected;
+      const isRest = row === band.rows.length;
+      const hue = chosen ? look.primary : hueOf(pen, figure, first + row);
+      const lines = band.outs?.[row] ? band.outs[row].split(",") : [];
+      const isOut = lines.length > 0 && lines.every((/** @type {string} */ each) => out.has(each));
+      const ends = (/** @type {number} */ a, /** @type {number} */ b) => [
+        point(plan, a, across),
+        point(plan, b, across),
+      ];
+      const line = () => {
+        pen.line(ends(from, to), hue ?? look.ink, {
+          "stroke-width": chosen ? 1.2 : 0.13 * letter,
+          "stroke-opacity": chosen ? 0.35 : isOut ? 0.3 : hue ? 0.6 : 0.22,
+          "stroke-linecap": "round",
+          "stroke-dasharray": isRest || isOut ? "2 6" : undefined,
+        });
+        if (chosen && edge > from)
+          pen.line(ends(from, edge), look.primary, {
+            "stroke-width": 0.33 * letter,
+            "stroke-linecap": "round",
+          });
+      };
+      const isPressed = !isRest && band.choice;
+      pen.select = [band.choice];
+      if (isPressed && !chosen && figure.level === 0)
+        pen.target({ select: [band.places[row]], label, name: "rail", double: true }, () => {
+          line();
+          pen.line(ends(from, to), look.ink, {
+            "stroke-width": letter,
+            "stroke-opacity": 0,
+          });
+        });
+      else line();
+      const [x, y] = point(plan, from - 0.6 * letter, across);
+      if (
+        chosen &&
+        figure.says &&
+        at === figure.bands.length - 1 &&
+        !plan.turned &&
+        !isAsked(figure)
+      )
+        pen.text(x, y + BELOW * letter, figure.says, {
+          size: 0.85,
+          alpha: 0.75,
+          anchor: "end",
+        });
+      const isComing = at === 0 && figure.from?.written === row; // its word is on the way there
+      const style = {
+        bold: Boolean(hue),
+        fill: isOut ? undefined : hue,
+        alpha: isComing ? 0.01 : isRest || isOut ? 0.7 : undefined,
+      };
+      const room = 0.2 * (to - from) + 4 * letter;
+      const draw = () => {
+        if (plan.turned) pen.text(x, y, label, { ...style, turn: -90, room: 7 * letter });
+        else pen.text(x, y, label, { ...style, anchor: "end", room });
+        if (plan.turned) return;
+        const wide = Math.min(room, pen.width(label, style));
+        if (hue && !chosen)
+          mark(pen, figure.hues?.[first + row] ?? 0, [x - wide - 0.7 * letter, y], hue);
+        if (isOut)
+          pen.line(
+            [
+              [x - wide - 2, y],
+              [x + 2, y],
+            ],
+            look.ink,
+            { "stroke-width": 1.5 },
+          );
+      };
+      if (isAsked(figure)) return;
+      if (isRest || !(band.choice || lines.length)) return draw();
+      if (figure.level || !lines.length) {
+        pen.select = [band.choice];
+        return pen.target(
+          { select: [band.places[row]], label, pressed: chosen, name: "token" },
+          draw,
+        );
+      }
+      pen.select = ["edits", "beam"];
+      const told = `${label}, ${say(isOut ? "is_out" : "is_read")}`;
+      pen.target(
+        {
+          select: [toggled(figure, lines), END],
+          label: told,
+          pressed: isOut,
+          name: "token",
+        },
+        draw,
+      );
+    });
+  });
+}
+
+/** The shape that stands for a word beside its colour: a disc, a square, a triangle. @param {Pen} pen @param {number} hue @param {number[]} place @param {string} fill */
+function mark(pen, hue, [x, y], fill) {
+  const r = 0.28 * pen.letter;
+  if (hue === 0) pen.circle(x, y, r, { fill });
+  else if (hue === 1) pen.rect(x - r, y - r, 2 * r, 2 * r, { fill });
+  else
+    pen.path(`M${x} ${y - r}l${1.1 * r} ${2 * r}h${-2.2 * r}z`, "none", {
+      fill,
+    });
+}
+
+/** What the second stream reads of the first. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
+export function memory(pen, figure, plan) {
+  const { letter, look } = pen;
+  const at = figure.layers.findIndex((/** @type {any} */ layer) => layer.band === 1);
+  const along = (plan.ends[at - 1] + plan.starts[at]) / 2;
+  const [low, high] = [plan.rows[0] - 0.6 * letter, plan.rows[plan.firsts[1] - 1] + 0.6 * letter];
+  const [x, y] = point(plan, along - 0.4 * letter, low);
+  const [u, v] = point(plan, along + 0.4 * letter, high);
+  pen.rect(x, y, u - x, v - y, { rx: 4, fill: look.ink, "fill-opacity": 0.3 });
+  if (!plan.turned)
+    pen.text((x + u) / 2, y - 0.8 * letter, figure.between, {
+      anchor: "middle",
+      size: 0.85,
+      alpha: 0.85,
+    });
+}

@@ -1,0 +1,132 @@
+// @ts-check
+// What the curves of the whole machine are as wide as, and the same of fewer rows.
+
+import { chosenRow, labelsOf } from "./flow_rows.js";
+import { omitted } from "./omissions.js";
+
+/** @typedef {import("./flow_figure.js").Flow} Flow */
+/** @typedef {import("./flow_figure.js").FlowLayer} FlowLayer */
+/** @typedef {import("./flow_figure.js").FlowAttention} FlowAttention */
+
+const LAYER = 1; // a level
+/** Note in each attention how many rows there are, and what each head brings from all of them. @param {Flow} figure */
+export function numbered(figure) {
+  const n = labelsOf(figure).length;
+  for (const layer of figure.layers)
+    for (const each of layer.attentions) {
+      each.n = n;
+      each.totals = Array(count(each)).fill(0);
+      each.shares.forEach((share, at) => (each.totals[Math.floor(at / n)] += share));
+    }
+}
+
+/** Whether a layer is under the beam, or opened. @param {Flow} figure @param {FlowLayer} layer */
+export const isFocus = (figure, layer) =>
+  figure.level
+    ? layer.layer === figure.layer && layer.band === figure.band
+    : figure.layers[figure.current] === layer;
+
+/** The number of an attention's heads. @param {FlowAttention} attention */
+export const count = ({ shares, n }) => shares.length / n;
+
+/** How wide a curve is from a row: a head's weight, or the share that all heads bring from there. @param {FlowAttention} attention @param {number} head @param {number} row */
+export function widthOf(attention, head, row) {
+  const { shares, weights, n } = attention;
+  if (head >= 0) return weights[head * n + row];
+  let sum = 0;
+  for (let at = row; at < shares.length; at += n) sum += shares[at];
+  return sum;
+}
+
+/** The row from which the heads of a layer together bring most, but the chosen one. @param {Flow} figure @param {FlowLayer} layer */
+export function fetchedRow(figure, layer) {
+  const chosen = chosenRow(figure, layer.band);
+  let [best, most] = [-1, 0];
+  for (const attention of layer.attentions)
+    for (let row = 0; row < attention.n; row++) {
+      const share = row === chosen ? 0 : widthOf(attention, -1, row);
+      if (share > most) [best, most] = [row, share];
+    }
+  return best;
+}
+
+const FEWEST = 4; // rows from which on a slide has room for the note
+
+/** A flow of at most so many rows: the chosen ones and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most */
+export function cutFlow(figure, most) {
+  numbered(figure);
+  const { bands } = figure;
+  if (labelsOf(figure).length <= most) return figure;
+  const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)));
+  const size = (/** @type {any} */ one) =>
+    one.bands.reduce(
+      (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
+      0,
+    );
+  const note = most < FEWEST ? "" : figure.note;
+  return {
+    ...cut,
+    note,
+    omitted: omitted(["tokens", size(cut), size(figure)]),
+  };
+}
+
+/** A flow of at most so many rows in each band. @param {Flow} figure @param {number} few */
+export function kept(figure, few) {
+  const { bands, layers } = figure;
+  const n = labelsOf(figure).length;
+  const seen =
+    figure.level >= LAYER
+      ? layers.filter((/** @type {any} */ one) => isFocus(figure, one))
+      : layers;
+  const attentions = seen.flatMap((/** @type {any} */ layer) => layer.attentions);
+  const sizes = (/** @type {any} */ one, /** @type {number} */ row) =>
+    figure.level >= LAYER
+      ? [...Array(count(one)).keys()].map((head) => Math.abs(widthOf(one, head, row)))
+      : [Math.abs(widthOf(one, -1, row))];
+  const matters = (/** @type {number} */ row) =>
+    attentions
+      .flatMap((/** @type {any} */ one) => sizes(one, row))
+      .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
+  let first = 0;
+  /** @type {number[]} */
+  const all = [];
+  const cut = bands.map((/** @type {any} */ band) => {
+    const own = [...band.rows.keys()];
+    const start = first;
+    first += own.length + (band.rest ? 1 : 0);
+    const order = own.sort(
+      (a, b) =>
+        Number(b === band.selected) - Number(a === band.selected) ||
+        matters(start + b) - matters(start + a),
+    );
+    const rows = order.slice(0, few).sort((a, b) => a - b);
+    all.push(...rows.map((at) => start + at));
+    return {
+      ...band,
+      rows: rows.map((at) => band.rows[at]),
+      places: rows.map((at) => band.places[at]),
+      selected: rows.indexOf(band.selected),
+      rest: "",
+    };
+  });
+  const spread = (/** @type {Float32Array} */ values) =>
+    Float32Array.from(
+      { length: (values.length / n) * all.length },
+      (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]],
+    );
+  return {
+    ...figure,
+    bands: cut,
+    layers: layers.map((/** @type {any} */ layer) => ({
+      ...layer,
+      attentions: layer.attentions.map((/** @type {any} */ one) => ({
+        ...one,
+        n: all.length,
+        shares: spread(one.shares),
+        weights: spread(one.weights),
+        others: [],
+      })),
+    })),
+  };
+}

@@ -1,0 +1,307 @@
+"""The way of a token through a stream: what each layer brings to it, and the prediction there after
+each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+
+from explorer.analysis import flow as flow_analysis
+from explorer.analysis import opening, predictions, residual
+from explorer.panels.choice import Choice
+from explorer.panels.predictions import Prediction, prediction_at
+from models.caching import loaded
+from models.edits import HideToken
+from models.recording import CONTINUES, Attention, Recording, Stream
+from models.results import Attribution, Lens, Sampling
+from models.run import Run
+
+FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
+MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
+N_LANES = 4  # likeliest words that race
+FEW_LAYERS = 6  # up to which all are told one by one
+
+
+def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for a model that fills in words: a token is hidden from it, so that its prediction is a
+    question; not one that is special."""
+    recording = run.recording()
+    stream, token = recording.streams[0], chosen.get("token")
+    capabilities = loaded(recording).capabilities
+    fills = recording.model.kind == "encoder" and bool(capabilities.logits)
+    token = opening.flow_word(recording, stream) if token is None else token
+    return fills and HideToken in capabilities.edits and not stream.special[token]
+
+
+def hiding(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
+    """The options of hiding the token, none where it cannot be."""
+    return (True, False) if can_hide(run, chosen) else ()
+
+
+Hidden = Annotated[
+    bool | None,
+    Choice(hiding, "Hide it from the model", name="flow_hide", suits=can_hide),
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The way of a token through one stream: the recording that is drawn, the stream, the token,
+    and the tokens with a row of their own."""
+
+    recording: Recording
+    stream: Stream
+    token: int
+
+    @property
+    def is_first(self) -> bool:
+        """True for the way through the first stream."""
+        return self.stream is self.recording.streams[0]
+
+    @cached_property
+    def layers(self) -> dict[int, tuple[residual.SubLayer, ...]]:
+        """The sub-layers by layer."""
+        return flow_analysis.in_layers(self.stream)
+
+    @cached_property
+    def attentions(self) -> tuple[Attention, ...]:
+        """The attentions that write to the stream."""
+        return tuple(each for each in self.recording.attention if each.query == self.stream.name)
+
+    def shares(
+        self, attention: Attention, layer: int, queries: Sequence[int]
+    ) -> flow_analysis.KeyShares:
+        """Contribution of an attention to some tokens in a layer; shares of weights where the model
+        does not show its values."""
+        at = flow_analysis.layer_numbers(attention).index(layer)
+        if not loaded(self.recording).shows_writes(self.recording):
+            return flow_analysis.weight_shares(attention, at, queries)
+        outputs = loaded(self.recording).outputs()[attention.name]
+        return flow_analysis.key_shares(self.recording, attention, outputs, at, queries)
+
+    @cached_property
+    def to_tokens(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
+        """Contribution of each attention to all tokens of a short text, to the token of another, by
+        its name and layer."""
+        return {
+            (each.name, layer): self.shares(each, layer, self.queries)
+            for each in self.attentions
+            for layer in flow_analysis.layer_numbers(each)
+        }
+
+    @property
+    def queries(self) -> list[int]:
+        """The tokens of `to_tokens`."""
+        n = len(self.stream.tokens)
+        return list(range(n)) if n <= FEW_TOKENS else [self.token]
+
+    @cached_property
+    def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
+        """Contribution of each attention to the token, by its name and layer."""
+        at = [self.queries.index(self.token)]
+        return {place: each.only(at) for place, each in self.to_tokens.items()}
+
+    def to_others(self, attention: Attention, layer: int, others: Sequence[int]) -> np.ndarray:
+        """Contribution of all heads of an attention to other tokens, (query, key)."""
+        whole = self.to_tokens[attention.name, layer]
+        is_there = {*others} <= {*self.queries}
+        of = whole.only(others) if is_there else self.shares(attention, layer, others)
+        return np.nan_to_num(of.shares.sum(0))
+
+    def brought(self, key: Stream) -> np.ndarray:
+        """Amount that is brought to the token from each token of a stream in all layers, by the
+        sizes of the shares."""
+        total = np.zeros(len(key.tokens))
+        for attention in self.attentions:
+            if attention.key == key.name:
+                for layer in flow_analysis.layer_numbers(attention):
+                    shares = self.to_token[attention.name, layer].shares[:, 0]
+                    total += np.nan_to_num(np.abs(shares.sum(0)))
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways of a token of the first stream: the run that is drawn, in which it may be hidden,
+    and one through each stream."""
+
+    drawn: Run
+    ways: tuple[Way, ...]
+    is_hidden: bool
+
+
+def ways_of(run: Run, token: int, hide: bool | None) -> Ways:
+    """The ways of a token of a run. hide: it is hidden from a model that fills in words, as it is
+    where None."""
+    is_hidden = can_hide(run, {"token": token}) and hide is not False
+    drawn = run.under((*run.edits, HideToken(token))) if is_hidden else run
+    recording = drawn.recording()
+    ways = tuple(
+        Way(recording, stream, token if at == 0 else aligned(recording, stream, token))
+        for at, stream in enumerate(recording.streams)
+    )
+    return Ways(drawn, ways, is_hidden)
+
+
+def aligned(recording: Recording, stream: Stream, token: int) -> int:
+    """The token of a further stream that attends most to a token of the first one, on average over
+    the heads."""
+    for each in recording.attention:
+        if each.query == stream.name and each.key == recording.streams[0].name:
+            return int(each.pattern[..., token].mean((0, 1)).argmax())
+    return 0
+
+
+@dataclass(frozen=True, eq=False)
+class LensReading:
+    """Prediction of the stream after each layer: the lens on the token, by layer the site after it,
+    -1 for before the first, the prediction at the end, and the words (id) that race."""
+
+    lens: Lens
+    ends: Mapping[int, int]
+    way: Way
+    prediction: Prediction
+    ids: tuple[int, ...]
+
+    def of(self, ids: tuple[int, ...]) -> LensReading:
+        """The same reading of other words that race."""
+        if ids == self.ids:
+            return self
+        model, way = loaded(self.way.recording), self.way
+        lens = model.lens(way.recording, way.stream.name, 1, way.token, self.lens.sites, ids)
+        return replace(self, lens=lens, ids=ids)
+
+    def places(self, id: int) -> tuple[int, ...]:
+        """The places of a word that races in the vocabulary, from 1, before the first layer and
+        after each."""
+        at, first = self.ids.index(id), self.ends.get(-1, 0)
+        order = (first, *(self.ends[layer] for layer in self.way.layers))
+        return tuple(int(self.lens.ranks[site, 0, at]) + 1 for site in order)
+
+    @property
+    def asked(self) -> str:
+        """The word that there is to guess: the "next" one, or a "hidden" one; "" for none."""
+        return {"next": "next", "seen": ""}.get(self.prediction.kind, "hidden")
+
+    @cached_property
+    def matters(self) -> tuple[int, ...]:
+        """The layers, by their order, that change the place of the answer most."""
+        return flow_analysis.layers_that_matter(self.places(int(self.lens.final_id[0])))
+
+    @property
+    def slow(self) -> tuple[int, ...]:
+        """The layers, by their order, that are told one by one: all of a few."""
+        n = len(self.way.layers)
+        return tuple(range(n)) if n <= FEW_LAYERS else self.matters
+
+    def middles(self, slow: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """The places of the words that race (id) after the attention of some layers, by their
+        order; of one without a readout there those at its end."""
+        way, layers = self.way, list(self.way.layers)
+        there = flow_analysis.middle_sites(way.stream)
+        sites = tuple(there[layers[at]] for at in slow if layers[at] in there)
+        model = loaded(way.recording)
+        lens = model.lens(way.recording, way.stream.name, 1, way.token, sites, self.ids)
+        return {
+            id: tuple(
+                int(lens.ranks[lens.sites.index(there[layers[each]]), 0, at]) + 1
+                if layers[each] in there
+                else self.places(id)[each + 1]
+                for each in slow
+            )
+            for at, id in enumerate(self.ids)
+        }
+
+    def probability(self, layer: int) -> float:
+        """Of the final answer, after a layer; -1 for before the first."""
+        return float(np.exp(self.lens.logprob[self.ends[layer], 0]))
+
+    def change(self, layer: int) -> float:
+        """Amount by which a layer changes the probability of the final answer."""
+        before = max((each for each in self.ends if each < layer), default=layer)
+        return self.probability(layer) - self.probability(before)
+
+    def word(self, layer: int) -> tuple[str, float]:
+        """The likeliest word after a layer and its probability."""
+        site = self.ends[layer]
+        id = int(self.lens.top_ids[site, 0, 0])
+        return self.label(id), float(np.exp(self.lens.top_logprobs[site, 0, 0]))
+
+    def label(self, id: int) -> str:
+        """A word as it is written after the token."""
+        (label,) = loaded(self.way.recording).labels([id])
+        return self.prediction.unmarked(label)
+
+    def drawn(self, temperature: float) -> predictions.Distribution:
+        """Distribution that the next word is drawn from at a temperature."""
+        of = self.prediction.of
+        own = temperature == of.sampling.temperature
+        return of if own else predictions.distribution(of.logits, Sampling(temperature))
+
+    @cached_property
+    def parts(self) -> Attribution | None:
+        """The logit of the final answer in parts, None where the model's cannot be taken apart."""
+        recording, stream = self.way.recording, self.way.stream.name
+        id = int(self.lens.final_id[0])
+        try:
+            return loaded(recording).attribute(recording, stream, self.way.token, id)
+        except ValueError:
+            return None
+
+    def added(self, layer: int, attention: str = "") -> float:
+        """Amount that the attentions of a layer, or one of them, add to the logit of the final
+        answer."""
+        parts = self.parts.parts if self.parts else ()
+        names = [attention] if attention else [each.name for each in self.way.attentions]
+        return sum(
+            each.value
+            for each in parts
+            if each.layer == layer and (each.kind == "attn" or each.attention in names)
+        )
+
+    @cached_property
+    def adds_most(self) -> int | None:
+        """The layer whose attention adds most to the logit of the final answer, None where that is
+        little of it or the logit cannot be taken apart."""
+        layer = max(self.way.layers, key=self.added)
+        is_much = self.parts is not None and self.added(layer) >= MUCH * abs(self.parts.logit)
+        return layer if is_much else None
+
+    @property
+    def telling_layer(self) -> int:
+        """The layer that the answer is read off: whose attention adds most to it, else the one that
+        raises its probability most."""
+        if self.adds_most is not None:
+            return self.adds_most
+        return max(self.way.layers, key=self.change)
+
+    @property
+    def answer(self) -> str:
+        """The word that the model predicts in the end."""
+        return self.label(int(self.lens.final_id[0]))
+
+
+def reading_of(run: Run, way: Way, also: Sequence[int] = ()) -> LensReading | None:
+    """Prediction of the stream after each layer, None for a model that predicts no word. also:
+    further words (id) that race."""
+    if loaded(way.recording).capabilities.no_readout:
+        return None
+    on = prediction_at(run, way.token)
+    sites = flow_analysis.layer_sites(way.stream)
+    ids = tuple(dict.fromkeys((*racing(on), *also)))
+    model, there = loaded(way.recording), tuple(sites.values())
+    lens = model.lens(way.recording, way.stream.name, 1, way.token, there, ids)
+    ends = {layer: lens.sites.index(site) for layer, site in sites.items()}
+    ends[max(way.layers)] = len(lens.sites) - 1
+    return LensReading(lens, ends, way, on, ids)
+
+
+def racing(on: Prediction) -> tuple[int, ...]:
+    """The likeliest words (id) of a prediction, each in one spelling."""
+    model = loaded(on.at.recording)
+    spelled = lambda id: model.labels([id])[0].removeprefix(CONTINUES)
+    return flow_analysis.race(on.of.own, spelled, N_LANES)

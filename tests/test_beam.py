@@ -1,0 +1,238 @@
+"""The beam: the places of the words that race, the layers that matter, what a stop says, and that
+the question before it tells nothing."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from conftest import texts_of
+from ordinary_sentences import SENTENCES
+from tolerances import PASSED, STORED
+
+from explorer.analysis import flow, residual
+from explorer.analysis.figures import as_plain
+from explorer.analysis.formatting import ordinal, tenths
+from explorer.panels import architecture, flow_beam
+from models.caching import loaded
+from models.edits import HideToken, HideWord, ZeroHead, from_line
+from models.run import Run
+
+pytestmark = pytest.mark.slow
+WAITER = "The waiter brought the soup but it was cold."
+MODELS = ["encoder", "decoder", "translator"]
+
+
+def test_a_place_is_an_ordinal() -> None:
+    numbers = (1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111, 2155, 12_571)
+    assert [ordinal(each) for each in numbers] == (
+        "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 103rd 111th 2,155th 12,571st".split()
+    )
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", [WAITER, *SENTENCES[3:5]])
+def test_a_lane_has_the_places_of_its_word_among_all_logits(model: str, text: str) -> None:
+    panel = architecture.flow(Run(model, text))
+    figure, drawn = panel.figures[0], panel.at["run"]
+    recording = drawn.recording()
+    stream, token = recording.streams[-1], int(figure.bands[-1].places[figure.bands[-1].selected])
+    lens = loaded(recording).lens(recording, stream.name, recording.model.n_vocab, token)
+    order = {site: lens.top_ids[at, 0].tolist() for at, site in enumerate(lens.sites)}
+    layers = flow.in_layers(stream)
+    ends = flow.layer_sites(stream) | {max(layers): lens.sites[-1]}
+    offset = len(figure.layers) - len(layers)
+    for lane in figure.lanes:
+        found = [order[ends[layer]].index(lane.id) + 1 for layer in (-1, *layers)]
+        assert lane.places == tuple(found), lane.label
+        for column, place in zip(figure.slow, lane.middles, strict=True):
+            layer = list(layers)[column - offset]
+            assert order[layers[layer][-2].after].index(lane.id) + 1 == place
+    chances = [each.chance for each in figure.lanes]
+    assert chances == sorted(chances, reverse=True)
+    assert figure.lanes[0].places[-1] == 1
+
+
+def test_the_layers_that_matter_bring_the_answer_forward_or_decide() -> None:
+    assert flow.layers_that_matter((4554, 12571, 2155, 65, 3, 5, 2, 1)) == (2, 3, 6)
+    assert flow.layers_that_matter((1, 1, 1)) == ()
+    assert flow.layers_that_matter((9, 3, 1, 1)) == (0, 1)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        places = [*rng.integers(1, 900, 9).tolist(), 1]
+        found = flow.layers_that_matter(places)
+        factors = [a / b for a, b in zip(places, places[1:])]
+        stays = max(at for at, place in enumerate(places) if place > 1)
+        assert stays in found and all(factors[at] > 1 for at in found)
+        assert factors[int(np.argmax(factors))] in [factors[at] for at in found]
+
+
+def test_a_second_spelling_does_not_race() -> None:
+    p = np.array([0.1, 0.4, 0.2, 0.25, 0.05])
+    names = ["a", "Italy", "italy", "the", "of"]
+    assert flow.race(p, names.__getitem__, 3) == (1, 3, 0)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", [WAITER, *SENTENCES[5:8]])
+def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
+    figure = architecture.flow(Run(model, text)).figures[0]
+    lane, said = figure.lanes[0], 0
+    offset = len(figure.layers) - len(lane.places) + 1
+    for column in range(offset, len(figure.layers)):
+        finding = figure.stops[column].finding
+        before, after = lane.places[column - offset : column - offset + 2]
+        if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+)\. ", f"{finding} "):
+            assert moved.groups() == (ordinal(before), ordinal(after))
+        elif left := re.search(r"leaves “.+?” at (\S+)\. ", f"{finding} "):
+            assert left[1] == ordinal(before) == ordinal(after)
+        elif stands := re.search(r"stands (\S+) of (\S+) words", finding):
+            assert stands.groups() == (ordinal(after), f"{figure.n_words:,}")
+        else:
+            assert re.search(r"fetches “|decides: “", finding), finding
+        said += 1
+    assert said == len(lane.places) - 1
+    assert f"“{lane.label}”, {lane.text}" in figure.stops[-1].finding
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_word_is_fetched_where_over_half_comes_from_it(model: str) -> None:
+    for text in (WAITER, *SENTENCES[:6]):
+        figure = architecture.flow(Run(model, text)).figures[0]
+        labels = [row for band in figure.bands for row in (*band.rows, *filter(None, [band.rest]))]
+        for layer, stop in zip(figure.layers, figure.stops):
+            if not (said := re.match(r"Layer (\d+) fetches “(.+?)”\. (\d+)%", stop.finding)):
+                continue
+            shares = [each.shares.sum(0) for each in layer.attentions]
+            near = [
+                float(share)
+                for of in shares
+                for label, share in zip(labels, of)
+                if label == said[2]
+            ]
+            assert any(abs(100 * each - int(said[3])) <= 0.51 for each in near)
+            assert int(said[3]) >= 50
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_question_tells_nothing_and_the_beam_changes_nothing_else(model: str) -> None:
+    run = Run(model, WAITER)
+    question = architecture.flow(run)
+    figure = question.figures[0]
+    assert figure.current == -1 and figure.asks[2] == ("hidden" if model == "encoder" else "next")
+    answer = figure.lanes[0]
+    assert f"“{answer.label}”" not in question.finding and answer.text not in question.finding
+    told = as_plain(figure, {})
+    for beam, at in (
+        ("0", 0),
+        ("1", 1),
+        ("end", len(figure.layers)),
+        ("99", len(told["layers"]) - 1),
+    ):
+        shown = architecture.flow(run, beam=beam)
+        other = as_plain(shown.figures[0], {})
+        assert other.pop("current") == at and shown.finding == figure.stops[at].finding
+        assert other == {name: each for name, each in told.items() if name != "current"}
+
+
+def test_a_model_that_is_asked_nothing_stands_at_its_end() -> None:
+    for run, hide in ((Run("minilm", WAITER), None), (Run("encoder", WAITER), False)):
+        figure = architecture.flow(run, hide=hide).figures[0]
+        assert figure.current == len(figure.layers) and figure.asks == ("", "", "")
+
+
+def test_a_covered_beam_tells_no_place() -> None:
+    figure = architecture.flow(Run("decoder", WAITER), cover=True).figures[0]
+    assert not figure.lanes and not figure.matters and figure.current == len(figure.layers)
+    assert not re.search(r"%|\d(st|nd|rd|th)\b", " ".join(each.finding for each in figure.stops))
+    assert not [text for each in figure.stops for text in texts_of(each.units)]
+
+
+@pytest.mark.parametrize(
+    ("model", "edit"),
+    [("encoder", HideWord(5)), ("encoder", ZeroHead(1, 7)), ("decoder", HideWord(2))],
+)
+def test_under_an_edit_both_chances_are_the_models_own(
+    model: str, edit: HideWord | ZeroHead
+) -> None:
+    token = 7
+    run = Run(model, WAITER)
+    hidden = (HideToken(token),) if model == "encoder" else ()
+    figure = architecture.flow(run.under((edit,)), token, beam="end").figures[0]
+    for lane in figure.lanes:
+        for edits, chance in (((*hidden,), lane.were), ((edit, *hidden), lane.chance)):
+            recording = Run(model, WAITER, edits).recording()
+            logits = loaded(recording).logits(recording, recording.streams[0].name, token)
+            p = np.exp(logits - logits.max())
+            assert chance == pytest.approx(float(p[lane.id] / p.sum()), rel=PASSED)
+    fell = max(figure.lanes, key=lambda each: each.were)
+    now = max(figure.lanes, key=lambda each: each.chance)
+    finding = architecture.flow(run.under((edit,)), token, beam="end").finding
+    assert f"from {tenths(fell.were)} to {tenths(fell.chance)}" in finding
+    assert (f"says “{now.label}”" in finding) and ("still" in finding) == (now is fell)
+    assert figure.edits and from_line(figure.edits) == (edit,)
+
+
+def test_a_curve_is_as_much_smaller_under_an_edit_as_its_update() -> None:
+    run, token = Run("encoder", WAITER), 7
+    edited = run.under((ZeroHead(1, 7),))
+    plain, off = (architecture.flow(each, token).figures[0] for each in (run, edited))
+    recordings = [architecture.flow(each, token).at["run"].recording() for each in (run, edited)]
+    for at, (before, after) in enumerate(zip(plain.layers, off.layers)):
+        norms = [
+            np.linalg.norm(residual.site_vectors(each.streams[0], f"{at}.attn.wrote")[token])
+            for each in recordings
+        ]
+        one, other = before.attentions[0], after.attentions[0]
+        assert one.scale == 1 and other.scale == pytest.approx(norms[1] / norms[0], rel=PASSED)
+        assert np.allclose(other.was, one.shares.sum(0), atol=STORED)
+        assert 0 < one.update < 1
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_each_word_out_is_the_prediction_without_it(model: str) -> None:
+    run, token = Run(model, WAITER), 7
+    table = flow_beam.each_word(run, token).table
+    outs = architecture.flow(run, token).figures[0].bands[0].outs
+    hidden = (HideToken(token),) if model == "encoder" else ()
+    first = architecture.flow(run, token).figures[0].lanes[0]
+    rows = [at for at, row in enumerate(table["row"]) if row == "word"]
+    assert rows
+    for at in rows:
+        assert table["edits"][at] in outs
+        edits = (*from_line(table["edits"][at]), *hidden)
+        recording = Run(model, WAITER, edits).recording()
+        logits = loaded(recording).logits(recording, recording.streams[0].name, token)
+        p = np.exp(logits - logits.max())
+        assert table["probability"][at] == pytest.approx(float(p[first.id] / p.sum()), rel=PASSED)
+        own = loaded(recording).labels([int(p.argmax())])[0]
+        assert table["says"][at] in (own, own.removeprefix("‧"))
+
+
+def test_no_word_can_be_taken_out_that_is_special_or_the_token_itself() -> None:
+    band = architecture.flow(Run("decoder", WAITER), 5).figures[0].bands[0]
+    special = Run("decoder", WAITER).recording().streams[0].special
+    for place, line in zip(band.places, band.outs, strict=True):
+        is_out = bool(line)
+        assert is_out == (not special[int(place)] and int(place) < 5)
+        assert not is_out or HideWord(int(place)) in from_line(line)
+
+
+def test_words_are_named_only_where_they_stand_out_of_chance() -> None:
+    recording = Run("encoder", WAITER, (HideToken(7),)).recording()
+    model = loaded(recording)
+    figure = architecture.flow(Run("encoder", WAITER), 7).figures[0]
+    width = recording.streams[0].resid.shape[-1]
+    least = flow.random_cosines(width, model.nearest)
+    rng = np.random.default_rng(5)
+    cosines = model.nearest(rng.normal(size=(300, width)).astype(np.float32), 1)[1][:, 0]
+    assert np.mean(cosines < least) > 0.95, "chance alone passes seldom"
+    for layer, stop in zip(figure.layers, figure.stops):
+        units = model.neurons(recording, "encoder", layer.layer, 7, figure.lanes[0].id)
+        best = np.argsort(-units.adds)[:2]
+        hidden = model.ffn_activations(recording, "encoder", layer.layer, 7)
+        near = model.nearest(hidden.writes_of(best).astype(np.float32), 1)[1][:, 0]
+        for unit, cosine, (label, words) in zip(best, near, stop.units, strict=True):
+            assert label.startswith(f"unit {unit}: ")
+            assert not words or cosine >= least
