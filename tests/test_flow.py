@@ -19,6 +19,7 @@ from explorer.panels import (
     architecture,
     feed_forward,
     flow_levels,
+    flow_way,
     generation,
     multi_head,
     predictions,
@@ -185,7 +186,7 @@ def test_the_sentence_on_the_model_is_about_the_layer_that_brings_the_answer(
     )
     if by_logit:
         layer, added, logit = int(by_logit[1]), float(by_logit[2]), float(by_logit[3])
-        assert figure.layer == layer and added + 0.06 > architecture.MUCH * logit  # one decimal
+        assert figure.layer == layer and added + 0.06 > flow_way.MUCH * logit  # one decimal
         assert answers[layer] - answers[layer - 1] < max(np.diff(answers))
         return
     said = re.match(

@@ -423,7 +423,7 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   };
   if (figure.level === 0) {
     const line = [`ZeroHead:${layer.layer}:${head}:${attention.name}`];
-    return leading(pen, { edits: toggled(figure, line), beam: END }, what, draw);
+    return leading(pen, { edits: toggled(figure, line), flow_beam: END }, what, draw);
   }
   const { levels } = stopOf(figure);
   const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && levels[HEAD];
