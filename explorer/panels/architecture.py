@@ -61,7 +61,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat
 from models.caching import is_hurrying, loaded, memo
-from models.edits import HideWord, ZeroHead, to_line
+from models.edits import Edit, HideWord, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
 from models.run import Run
 
@@ -196,7 +196,13 @@ def flow(
     panel, race = memo(run.recording(), ("flow", run.target, *choices), make)
     if cover:
         return _covered(panel)
+    return _under_beam(panel, race, beam)
+
+
+def _under_beam(panel: Panel, race: flow_beam.Race | None, beam: str) -> Panel:
+    """The panel with what takes longer to make, and the sentences of where the beam stands."""
     machine, *below = panel.figures
+    assert isinstance(machine, Flow)
     drawn = panel.at["run"]
     recording = drawn.recording()
     machine = _with_whole_words(drawn, machine)
@@ -491,8 +497,9 @@ class FlowView:
         if not out:
             return None
         last, plain = out[-1], self.run.recording()
+        gone: tuple[Edit, ...] = (last,)
         if isinstance(last, ZeroHead):
-            gone, label = (last,), WORDS("switch_on", head=last.head)
+            label = WORDS("switch_on", head=last.head)
         else:
             stream = plain.stream(last.stream or plain.streams[0].name)
             gone = words_analysis.hidden_word(plain, last.token, last.stream)
