@@ -24,6 +24,7 @@ def arrive(visitor: Visitor, query: str = "") -> Visitor:
     visitor.page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari{query}{at}")
     visitor.page.wait_for_selector(".panel[data-token] .flow-bar")
     visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
+    visitor.page.wait_for_load_state("networkidle")  # what each word does has come
     return visitor
 
 
@@ -270,7 +271,7 @@ def test_an_opened_weight_has_one_player(visitor: Visitor) -> None:
     expect(play).to_have_count(1)
     play.click()
     page.wait_for_selector(".panel svg:has-text('Step 3 of 7')")
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Pause").click()
     expect(play).to_be_visible()
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press(" ")

@@ -827,7 +827,7 @@ function output(pen, figure, plan, box) {
   if (plan.turned)
     return lanes(pen, figure, [box.x + letter, to + 1.6 * letter, box.width - 2.5 * letter]);
   const y = plan.rows[chosenRow(figure, figure.bands.length - 1)];
-  const high = (2.8 + figure.lanes.length * 2.75) * letter;
+  const high = (2.8 + 5 * 2.75) * letter; // of as many lanes as there mostly are: nothing moves
   const top = Math.max(box.y + letter, Math.min(plan.rows[0] - 0.4 * letter, plan.foot - high));
   const left = to + 3.6 * letter;
   const goal = top + high / 2;
