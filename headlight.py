@@ -16,10 +16,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 if TYPE_CHECKING:
     from explorer import panels as panels
+    from explorer.export import head_scores as head_scores
     from explorer.export import page as page
     from explorer.screens.screen import screen as screen
     from models import edits as edits
@@ -59,6 +60,7 @@ VALUES = {
     "__version__": ("models", "version", "VERSION"),
     "from_cache": ("models", "activation_dicts", "from_cache"),
     "from_npz": ("models", "recording_file", "from_npz"),
+    "head_scores": ("explorer", "export", "head_scores"),
     "load": ("models", "registry", "load"),
     "names": ("models", "registry", "names"),
     "page": ("explorer", "export", "page"),
@@ -77,6 +79,7 @@ __all__ = [
     "edits",
     "from_cache",
     "from_npz",
+    "head_scores",
     "load",
     "names",
     "page",
@@ -90,12 +93,17 @@ __all__ = [
 ]
 
 
+AT_ONCE = 32  # texts that are recorded before what is not asked for is let go
+
+
 @overload
 def record(  # type: ignore[overload-overlap]  # a str is a sequence of str, and one text
     model: Model | str,
     text: str | Sequence[int],
     edits: Edit | Iterable[Edit] = (),
     target: str | tuple[int, ...] | None = None,
+    sites: Iterable[str] | None = None,
+    attention: Literal["all", "pattern", ""] = "all",
 ) -> Recording:
     """Of one text."""
 
@@ -106,6 +114,8 @@ def record(
     text: Sequence[str] | Sequence[Sequence[int]],
     edits: Edit | Iterable[Edit] = (),
     target: None = None,
+    sites: Iterable[str] | None = None,
+    attention: Literal["all", "pattern", ""] = "all",
 ) -> tuple[Recording, ...]:
     """Of several."""
 
@@ -115,22 +125,33 @@ def record(
     text: Any,
     edits: Edit | Iterable[Edit] = (),
     target: str | tuple[int, ...] | None = None,
+    sites: Iterable[str] | None = None,
+    attention: Literal["all", "pattern", ""] = "all",
 ) -> Recording | tuple[Recording, ...]:
     """One forward pass over a text, or over token ids in its place, as `Model.record`; of several
     texts, or lists of ids, a recording each, as `Model.record_all`. What a tokenizer hands out is
     one text or several, as its `input_ids` are; an array with one row is one. A model's name loads
-    it first.
+    it first. sites, attention: what is kept of each, as of `Recording.only`, where thousands are
+    read for some of their arrays.
 
     Raises TypeError for what is neither a model nor a name, and ValueError for a target of several.
     """
     loaded = _value("load")(model) if isinstance(model, str) else model
     checks = _module("models", "argument_validation")
     checks.expect_model(loaded)
+    wanted = None if sites is None else (sites,) if isinstance(sites, str) else tuple(sites)
+    is_whole = wanted is None and attention == "all"
     if not checks.is_batch(text):
-        return loaded.record(text, edits, target)
+        recording = loaded.record(text, edits, target)
+        return recording if is_whole else recording.only(wanted, attention)
     if target is not None:
         raise ValueError("a target is that of one text; record them one by one")
-    return loaded.record_all(text, edits)
+    if is_whole:
+        return loaded.record_all(text, edits)
+    parts = (text[at : at + AT_ONCE] for at in range(0, len(text), AT_ONCE))
+    return tuple(
+        each.only(wanted, attention) for part in parts for each in loaded.record_all(part, edits)
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -115,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
     figure.add_argument(
         "--no-caption", action="store_true", help="without the lines that say model, text and edits"
     )
+    figure.add_argument("--no-title", action="store_true", help="without the title above it")
     figure.add_argument("--dark", action="store_true", help="in the colours of the dark theme")
     _with_choices(figure)
     figure.set_defaults(do=_figure)
@@ -356,7 +357,11 @@ def _figure(options: argparse.Namespace) -> int:
     model, recording = _recorded(options)
     panel = export.figure(recording, options.name, model=model, **chosen)
     panel.save(
-        options.output, width=options.width, caption=not options.no_caption, dark=options.dark
+        options.output,
+        width=options.width,
+        caption=not options.no_caption,
+        dark=options.dark,
+        title=not options.no_title,
     )
     _say(f"{options.output}: {options.output.stat().st_size:,} bytes.")
     return 0

@@ -10,17 +10,25 @@ needs no network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from explorer.analysis.corpus_scores import PatternScores
+from explorer.analysis.head_naming import Cells
 from explorer.html_export import Document
 from explorer.panels import attention, spec
 from explorer.panels.spec import expect_words, panel_names
 from models import registry
+from models.argument_validation import attention_of, expect_model
+from models.notices import tell
 from models.recording import Recording
 from models.run import Run
 
 if TYPE_CHECKING:
+    import pandas
+
     from models.model import Model
 
 # Views of several panels, with the choices that each takes, by their names in the address.
@@ -69,6 +77,60 @@ def page(
         else (attention.strongest_findings(run),)
     )
     return spec.document(panels, link, spec.way_back(panels) | _typed(target))
+
+
+AT_ONCE = 32  # texts that are recorded before they are measured, in one pass where a model can
+
+
+def head_scores(
+    model: Model | str,
+    texts: Iterable[str | Sequence[int]],
+    patterns: Iterable[str] | Mapping[str, Cells] | None = None,
+    attention: str | None = None,
+    progress: bool = True,
+) -> pandas.DataFrame:
+    """Scores of patterns in every head over texts, a row for each pattern and head: `score`, its
+    `chance` in a uniform row, `lift` (score - chance) / (1 - chance), `sd` over the texts, and the
+    number of `texts` that could show it.
+
+    texts: texts or lists of ids, as many as there are, read once. patterns: names of those that the
+    app knows, all where None; or a pattern of one's own by its name: cells (query, key) that are
+    true for keys of it, as an array for texts of that many tokens or as a function of a recording
+    and its attention. attention: its name, the model's first where None. progress: a bar, where
+    tqdm is there. Interrupted, it returns what was read so far, with a warning. Raises ValueError
+    for a pattern that is not there or of another shape, for no texts, and without pandas; TypeError
+    for what is no model, and for one text in the place of several.
+    """
+    if find_spec("pandas") is None:
+        raise ValueError("scores are a pandas.DataFrame: install pandas with pip")
+    import pandas
+
+    loaded = registry.load(model) if isinstance(model, str) else model
+    expect_model(loaded)
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts are a list or an iterator of texts, not one text")
+    there = loaded.capabilities.attention
+    name = there[0] if attention is None else attention_of(loaded.card, there, attention)
+    scores = PatternScores(name, dict(patterns) if isinstance(patterns, Mapping) else {})
+    try:
+        for recording in _recordings(loaded, texts, progress):
+            scores.add(recording)
+    except KeyboardInterrupt:
+        tell(f"interrupted: these are the scores of the first {scores.n_texts} texts")
+    return pandas.DataFrame(scores.columns(None if patterns is None else tuple(patterns)))
+
+
+def _recordings(
+    model: Model, texts: Iterable[str | Sequence[int]], progress: bool
+) -> Iterator[Recording]:
+    """A recording of each text, several in one pass where the model can."""
+    following: Iterator[Any] = iter(texts)
+    if progress and find_spec("tqdm"):
+        from tqdm.auto import tqdm
+
+        following = iter(tqdm(following, unit=" texts"))
+    while some := list(islice(following, AT_ONCE)):
+        yield from model.record_all(some)
 
 
 def figure(

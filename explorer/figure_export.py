@@ -17,8 +17,9 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from html import escape
+from html import escape, unescape
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ REGULAR, BOLD = STATIC / "inter-regular.ttf", STATIC / "inter-bold.ttf"
 LETTER = 14.0  # pixels of the type that a sheet is laid out in
 TYPE = 8.0  # points of that type where a figure has a width: a paper's captions have as much
 POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
+YES = {"yes": True, "no": False}
 WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
 DPI, LEAST_DPI = 300, 72
 PDF_VERSION = "1.4"  # pdfTeX before 2024 warns of one above 1.5
@@ -64,6 +66,10 @@ SLANT = 0.2
 # A text below its own height, of which Typst would lower the first letter alone in scripts that run
 # from right to left.
 LOWERED = re.compile(r' y="([^"]*)" dy="([\d.]+)em" font-size="([^"]*)"')
+# Signs that the app's font lacks: their kinds, their width in type sizes, what draws them.
+SIGNS, SIGN, SIGN_FONTS = ("Sm", "So", "Sc", "Sk", "Po"), 0.84, "DejaVu Sans, sans-serif"
+TEXT = re.compile(r'<text x="([^"]*)"([^>]*)>([^<]+)</text>')
+ANCHORS = {' text-anchor="middle"': 0.5, ' text-anchor="end"': 1}
 WHITE = {"paper": "#ffffff"}  # of the light theme, as for print
 PAGE = """
 #set page(width: auto, height: auto, margin: 0pt)
@@ -85,22 +91,38 @@ LETTERS = """
 class Sheet:
     """Paper of a picture. width: such as "8.5cm", in cm, mm, in, pt or px, and that of the app's
     own pictures where None; caption: whether the lines stand below it that say model, text and
-    edits; dark: in the colours of the dark theme."""
+    edits; dark: in the colours of the dark theme; title: whether its title stands above it."""
 
     width: str | None = None
     caption: bool = True
     dark: bool = False
+    title: bool = True
+
+    @classmethod
+    def of_words(cls, words: dict[str, str]) -> Sheet:
+        """The sheet that words of an address ask for, which are taken out of `words`: a `width`
+        with its unit, `caption=no`, `title=no`. Raises ValueError for another word of these."""
+        sheet: dict[str, Any] = {}
+        if SIZE.fullmatch(words.get("width", "")):  # a panel may have a number of this name
+            sheet["width"] = words.pop("width")
+        for name in {"caption", "title"} & words.keys():
+            if (word := words.pop(name)) not in YES:
+                raise ValueError(WORDS("yes_or_no", name=name, word=word))
+            sheet[name] = YES[word]
+        return cls(**sheet)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a width that is none."""
+        if not WIDTHS[0] <= (self.points or WIDTHS[0]) <= WIDTHS[1]:
+            raise ValueError(WORDS("width", width=self.width))
 
     @property
     def points(self) -> float | None:
-        """Its width in points. Raises ValueError for a width that is none."""
+        """Its width in points."""
         if self.width is None:
             return None
         match = SIZE.fullmatch(self.width)
-        points = float(match[1]) * POINTS.get(match[2], 0) if match else 0
-        if not WIDTHS[0] <= points <= WIDTHS[1]:
-            raise ValueError(WORDS("width", width=self.width))
-        return points
+        return float(match[1]) * POINTS.get(match[2], -1) if match else -1
 
 
 def svg(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
@@ -183,12 +205,44 @@ def _drawn(panel: bytes, sheet: Sheet) -> tuple[str, tuple[float, float]]:
         "colours": bundle.colours("dark") if sheet.dark else bundle.colours("light") | WHITE,
         "font": widths(),
         "caption": sheet.caption,
+        "title": sheet.title,
     }
     if points is not None:
         how["width"] = points / TYPE * LETTER
     drawn, width, height = figure_engine.drawn(panel, how)
     points = points or width * POINTS["px"]
-    return drawn, (points, height / width * points)
+    return _in_own_font(drawn), (points, height / width * points)
+
+
+def _in_own_font(drawn: str) -> str:
+    """A picture whose signs that the app's font lacks, such as arrows, stand in another one without
+    the letters beside them: who sets a text takes a font for all of it."""
+    font = widths()
+    own = {name: dict(zip(font["letters"], font[name])) for name in ("regular", "bold")}
+
+    def apart(match: re.Match[str]) -> str:
+        x, how, inside = match[1], match[2], unescape(match[3])
+        lacks = [each for each in inside if each not in own["regular"] and each != "\0"]
+        if any(unicodedata.category(each) not in SIGNS for each in lacks) or not lacks:
+            return match[0]
+        wide = own["bold" if WEIGHT in how else "regular"]
+        size = float(re.search(r'font-size="([^"]*)"', how)[1])  # type: ignore[index]
+        parts = [
+            (is_own, "".join(letters))
+            for is_own, letters in groupby(inside, lambda each: each in wide)
+        ]
+        widths_of = [size * sum(wide.get(each, SIGN) for each in text) for _, text in parts]
+        before = next((part for name, part in ANCHORS.items() if name in how), 0)
+        at, spans = float(x) - before * sum(widths_of), ""
+        for (is_own, text), step in zip(parts, widths_of):
+            family = "" if is_own else f' font-family="{SIGN_FONTS}"'
+            spans += f'<tspan x="{at:.2f}"{family}>{escape(text, quote=False)}</tspan>'
+            at += step
+        for name in ANCHORS:
+            how = how.replace(name, "")
+        return f'<text x="{x}"{how}>{spans}</text>'
+
+    return TEXT.sub(apart, drawn)
 
 
 def _sized(head: str, size: tuple[float, float]) -> str:
@@ -308,7 +362,7 @@ def _without(parts: bytes, name: bytes) -> bytes:
 
 
 @cache
-def widths() -> dict[str, object]:
+def widths() -> dict[str, Any]:
     """The widths of the letters of the app's font, in type sizes: `letters` as one text, and a
     list for regular and for bold type."""
     regular, bold = (_advances(file.read_bytes()) for file in (REGULAR, BOLD))

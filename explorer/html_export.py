@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import json
 import re
-import tomllib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,16 +30,6 @@ POLICY = (
     "img-src data: blob:; font-src data:; connect-src data:; base-uri 'none'; form-action 'none'"
 )
 FRAME_HEIGHT = 860  # pixels of the frame that a notebook draws a document in
-NAMES = {
-    "primaryColor": "primary-color",
-    "backgroundColor": "background-color",
-    "secondaryBackgroundColor": "secondary-background-color",
-    "textColor": "text-color",
-    "borderColor": "border-color",
-    "blueTextColor": "blue-text-color",
-    "chartSequentialColors": "chart-sequential-colors",
-    "chartCategoricalColors": "chart-categorical-colors",
-}
 
 
 class Document(str):
@@ -146,32 +135,10 @@ def fonts(formulas: bool) -> str:
 
 
 @cache
-def theme() -> str:
-    """Write the app's colours, light and dark, and its type into a style."""
-    own = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
-    light, dark = (_colours(own[name]) for name in ("light", "dark"))
-    return (
-        f":root{{color-scheme:light;--st-font:{own['font']};"
-        f"--st-base-radius:{own['baseRadius']};{light}}}\n"
-        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
-        "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"
-        f"{{color-scheme:dark;{dark}}}}}\n"
-    )
-
-
-@cache
 def _style(formulas: bool) -> str:
     """Write the document's own style with the app's colours and its font; with that of its
     formulas where it has some."""
-    return fonts(formulas) + theme() + STYLE.read_text("utf-8")
-
-
-def _colours(theme: Mapping[str, object]) -> str:
-    return "".join(
-        f"--st-{name}:{','.join(value) if isinstance(value, list) else value};"
-        for key, name in NAMES.items()
-        if (value := theme.get(key))
-    )
+    return fonts(formulas) + bundle.theme() + STYLE.read_text("utf-8")
 
 
 Line = tuple[str, str]  # the name of an element and its text

@@ -50,7 +50,7 @@ with ahead, event_log.timed_run():
     share, export = header.header()
     header.class_bar()  # it takes no room
     header.listen_for_presenter()  # before the page, so that a slow one leaves its slide on screen
-    lesson_bar.show()
+    lesson_bar.show(is_sharing=bool(share.open))
     navigation.show_places(pages)
     page.run()
     share_menu.fill(share)

@@ -573,6 +573,25 @@ def _nodes(
     return Plot(title, traces, none, none, max(TALL, ROW * len(labels)))
 
 
+def _sphere(one: figures.Sphere, look: Colours) -> list[Plot]:
+    """The arrows as seen along the third axis, with all three components where one points."""
+    colours = look.ink, look.categorical[1], look.primary
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": arrow.label,
+            "x": [0.0, arrow.at[0]],
+            "y": [0.0, arrow.at[1]],
+            "customdata": [list(arrow.at)] * 2,
+            "hovertemplate": "%{customdata}<extra></extra>",
+            "line": {"color": colours[at % 3], "width": 3},
+        }
+        for at, arrow in enumerate(one.arrows)
+    ]
+    return [Plot(one.title, traces, {}, {}, is_square=True)]
+
+
 def _dials(one: figures.Dials, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     for at, dial in enumerate(one.dials):
@@ -864,6 +883,7 @@ KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
     figures.Graph: _graph,
     figures.TextTable: _text_table,
     figures.Dials: _dials,
+    figures.Sphere: _sphere,
     figures.Loops: _loops,
     figures.PictureCard: _picture_card,
     figures.Flow: _flow,

@@ -60,7 +60,7 @@ def from_cache(
     if len({each.shape for each in weights}) > 1:
         raise ValueError(f"the layers have other shapes: {[each.shape for each in weights]}")
     pattern, n = np.stack(weights), len(labels)
-    handed_out.expect_square(pattern, n)
+    handed_out.expect_shape(pattern, n)
     handed_out.expect_no_padding(pattern, labels)
     pattern = rows_of_one(pattern)
     causal = n > 1 and not np.triu(pattern, 1).any()

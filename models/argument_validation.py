@@ -175,10 +175,15 @@ def expect_text(text: Any) -> str:
 
 
 def expect_recording(recording: Any) -> None:
-    """Raises TypeError for what is no recording."""
+    """Raises TypeError for what is no recording, and ValueError for a part of one."""
     if not isinstance(recording, Recording):
         raise TypeError(
             f"a recording is what model.record(text) returns; {_brief(recording)} is none"
+        )
+    if recording.is_part:
+        raise ValueError(
+            "this recording keeps only what was asked of it, for its arrays; record the text "
+            "without sites and attention"
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -96,48 +96,92 @@ def capabilities_of(recording: Recording, no_model: str, no_readout: str) -> Cap
     )
 
 
-def recording_of(attention: Attention, stream: Stream, name: str) -> Recording:
-    """A recording of arrays of one text, under a name of its own."""
+def recording_of(
+    attention: Attention, stream: Stream, name: str, written: Stream | None = None
+) -> Recording:
+    """A recording of arrays of one text, or of two, the second `written`, under a name of its
+    own."""
     layers, heads = attention.pattern.shape[:2]
+    streams = (stream,) if written is None else (stream, written)
+    target = "" if written is None else " ".join(written.tokens)
     card = Card(
         name=f"{MINE_PREFIX}{name}",
-        kind=stream.name,
+        kind=stream.name if written is None else "encoder-decoder",
         n_layer=layers,
         n_head=heads,
         d_model=stream.resid.shape[-1],
         d_head=attention.q.shape[-1],
-        n_vocab=len({*stream.tokens}),
-        n_positions=len(stream.tokens),
+        n_vocab=len({token for each in streams for token in each.tokens}),
+        n_positions=max(len(each.tokens) for each in streams),
         n_parameters=0,
         fingerprint="",
         weights="arrays of one’s own",
     )
     text = " ".join(stream.tokens)
-    mark = digest(Recording(card, text, (), (stream,), (attention,)))[:12]
+    recording = Recording(card, text, (), streams, (attention,), target=target)
+    mark = digest(recording)[:12]
     card = replace(card, name=f"{card.name}-{mark[:6]}", fingerprint=mark)
-    recording = Recording(card, text, (), (stream,), (attention,))
+    recording = replace(recording, model=card)
     hold_model_of(recording)
     return recording
 
 
-def view(attention: Any, tokens: Sequence[str], *, name: str = "arrays") -> Recording:
+@overload
+def view(
+    attention: Any,
+    tokens: Sequence[str],
+    *,
+    keys: Sequence[str] | None = None,
+    mask: None = None,
+    name: str = "arrays",
+) -> Recording:
+    """Of one text."""
+
+
+@overload
+def view(
+    attention: Any, tokens: Sequence[Sequence[str]], *, mask: Any, name: str = "arrays"
+) -> tuple[Recording, ...]:
+    """Of several."""
+
+
+def view(
+    attention: Any,
+    tokens: Any,
+    *,
+    keys: Sequence[str] | None = None,
+    mask: Any = None,
+    name: str = "arrays",
+) -> Recording | tuple[Recording, ...]:
     """A recording of attention that was computed elsewhere, for every panel that needs attention
-    alone.
+    alone; of a batch one of each text.
 
     attention: an array of any framework, (layer, head, query, key), or (head, query, key) of one
     layer, or (query, key) of one head; or the layers one by one, each (head, query, key) or (1,
     head, query, key), as transformers returns them, None for one without attention; or a model's
-    output that has them. tokens: what each is called, or what a tokenizer gives of the text. Where
-    no query attends to a later token, the mask is causal.
+    output that has them, or what generate returned, whose steps are the rows of one text. tokens:
+    what each is called, or what a tokenizer gives of the text. Where no query attends to a later
+    token, the mask is causal. keys: what the keys are called where they are another text's, as of
+    cross-attention, of which panels call a row by the token that is written from it, the one after.
+    mask: of a batch (text, token), 0 for padding, which is left out; the layers
+    are then (text, head, query, key) and tokens a row for each text.
 
     A row that is off by rounding to 16 bits, at most 0.8 %, is divided by its sum, with a warning.
     Raises ValueError where the shape is another, where a row does not sum to 1, and for a text with
     padding; `models.handed_out.FORMS` says what else transformers hands out.
     """
+    if mask is not None:
+        texts = handed_out.texts_of_batch(attention, tokens, mask)
+        return tuple(view(each, labels, name=name) for each, labels in texts)
     pattern, numbers = handed_out.attention_of(attention)
     labels = handed_out.labels_of(tokens)
+    if len(labels) == pattern.shape[2] + 1 and handed_out.is_generated(attention):
+        tell(f"the last token, {labels[-1]!r}, was written and not read, so it has no row")
+        labels = labels[:-1]
     n = len(labels)
-    handed_out.expect_square(pattern, n)
+    if keys is not None:
+        return _across(pattern, numbers, labels, handed_out.labels_of(keys), name)
+    handed_out.expect_shape(pattern, n)
     handed_out.expect_no_padding(pattern, labels)
     pattern = rows_of_one(pattern)
     allowed = np.ones((n, n), dtype=bool)
@@ -147,6 +191,22 @@ def view(attention: Any, tokens: Sequence[str], *, name: str = "arrays") -> Reco
     closed = Attention.closed("self", stream, stream, pattern, allowed)
     layers = replace(closed, layers=np.array(numbers, int))
     return recording_of(layers, bare_stream(stream, labels), name)
+
+
+def _across(
+    pattern: np.ndarray,
+    numbers: tuple[int, ...],
+    labels: tuple[str, ...],
+    keys: tuple[str, ...],
+    name: str,
+) -> Recording:
+    """The recording of an attention from one text, which is written, to another."""
+    handed_out.expect_shape(pattern, len(labels), len(keys))
+    allowed = np.ones(pattern.shape[2:], dtype=bool)
+    closed = Attention.closed("cross", "decoder", "encoder", rows_of_one(pattern), allowed)
+    layers = replace(closed, layers=np.array(numbers, int))
+    source, written = bare_stream("encoder", keys), bare_stream("decoder", labels)
+    return recording_of(layers, source, name, written)
 
 
 def bare_stream(

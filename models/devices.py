@@ -78,7 +78,8 @@ class Placed:
             if isinstance(result, Iterator):
                 return self._each(result)
             if isinstance(result, Sweep):
-                return replace(result, effects=self._each(result.effects))
+                patched = result.patched
+                return replace(result, patched=lambda *of: self._each(patched(*of)))
             return Placed(result, self._device) if hasattr(result, "logits_after") else result
 
         return call

@@ -5,6 +5,7 @@ Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from models.edits import (
+    SPAN,
     Edit,
     HideToken,
     HideWord,
@@ -20,15 +22,19 @@ from models.edits import (
     ScaledBy,
     ShuffleTokens,
     SiteEdit,
+    Span,
     WithoutScale,
     applies,
     edited,
     edits_at,
     last_edit,
+    last_of,
+    span_of,
 )
 from models.recording import Stream, from_end
 from models.tokenizer import Tokens
 
+Text = tuple[Tokens, str]
 # The edits that change the text a model reads, and not the model: they work on tokens, whichever
 # code reads them.
 
@@ -49,18 +55,27 @@ def shuffle_tokens(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
     return tokens
 
 
-def of_text(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> tuple[Edit, ...]:
-    """Edits with each token counted from 0 that was counted from the end of its text.
+def of_text(
+    edits: tuple[Edit, ...], lengths: Mapping[str, int | None], texts: Mapping[str, Text]
+) -> tuple[Edit, ...]:
+    """Edits with each token counted from 0 that was counted from the end of its text, or that is
+    named by a word.
 
     lengths: how many tokens the text of each stream has, the first one that of the text that is
-    read; None for one that is written under the edits. Raises ValueError for a token that is
-    counted from the end of that one."""
+    read; None for one that is written under the edits. texts: the streams whose words can be named,
+    each with its tokens and its text. Raises ValueError for a token that is counted from the end of
+    one that is written, and for a word that is not there."""
 
     def resolved(edit: Edit) -> Edit:
         counted = {}
         for name, stream in edit.tokens().items():
             token = getattr(edit, name)
-            n = lengths.get(stream or next(iter(lengths)), 0)
+            of = stream or next(iter(lengths))
+            n = lengths.get(of, 0)
+            if isinstance(token, str):
+                if not SPAN.fullmatch(token):
+                    counted[name] = _tokens_of_word(edit, token, texts.get(of))
+                continue
             if token is None or token >= 0:
                 continue
             if n is None:
@@ -72,6 +87,22 @@ def of_text(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> tuple
         return replace(edit, **counted) if counted else edit
 
     return tuple(map(resolved, edits))
+
+
+def _tokens_of_word(edit: Edit, word: str, text: Text | None) -> Span:
+    """The tokens of a text that lie in a word, wherever it stands."""
+    tokens, written = (None, "") if text is None else text
+    found = re.finditer(rf"(?<!\w){re.escape(word.strip())}(?!\w)", written)
+    in_word = [each.span() for each in found] if word.strip() else []
+    spans = () if tokens is None else tokens.spans
+    places = [
+        at
+        for at, (start, end) in enumerate(spans)
+        if end > start and any(start < last and end > first for first, last in in_word)
+    ]
+    if not places:
+        raise ValueError(f"“{edit}”: no token of the text is of the word {word!r}")
+    return span_of(places)
 
 
 def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> None:
@@ -87,6 +118,7 @@ def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) ->
             if name not in lengths:
                 raise ValueError(f"“{edit}”: no stream {stream!r}; there is {', '.join(lengths)}")
             token, n = getattr(edit, field), lengths[name]
+            token = last_of(token) if isinstance(token, str) else token
             # Vectors of another text are put in at as many tokens as there are.
             is_past = n is not None and token is not None and token >= n
             if token is not None and (token < 0 or (is_past and not isinstance(edit, PatchSite))):

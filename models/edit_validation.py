@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
+from typing import Any
 
 from models.arrays import Numbers
 from models.config import Config
 from models.edits import (
     PATH_ENDS,
+    SPAN,
     Edit,
     OtherPositions,
     PathEdit,
@@ -18,12 +20,14 @@ from models.edits import (
     ShufflePositions,
     WithNumbers,
     last_edit,
+    last_of,
 )
 from models.recording import Card
 
 MAX_EDITS = 400
 # A field's values by what its type begins with; a truth value is no number.
-TYPES: dict[str, tuple[type, str]] = {
+TYPES: dict[str, tuple[Any, str]] = {
+    "Span": ((Integral, str), "a number, several, or all"),
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
     "str": (str, "a word"),
@@ -99,6 +103,11 @@ def _place_error(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
     n_layer = card.n_layer if attention is None else layers[attention]
     for field, size in (("layer", n_layer), ("head", card.n_head)):
         value = getattr(edit, field, None)
+        if isinstance(value, str) and not SPAN.fullmatch(value):
+            return (
+                f"{type(edit).__name__}: {field} is a number, “2-5”, “1,4” or “all”, not {value!r}"
+            )
+        value = last_of(value) if isinstance(value, str) else value
         if value is not None and not 0 <= value < size:
             return f"“{edit}” names {field} {value}; {card.name} has {field}s 0 to {size - 1}"
     return ""

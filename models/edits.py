@@ -63,6 +63,15 @@ class Edit:
         return ""
 
     @property
+    def of_head(self) -> int | None:
+        """The head whose array it changes alone, None for none."""
+        return None
+
+    def is_at(self, place: str) -> bool:
+        """True where it is carried out at a place."""
+        return self.place == place
+
+    @property
     def stepwise(self) -> bool:
         """True where what it does to a token hangs on no later token and on no place, so that the
         keys and values of earlier tokens stay true while a text is written."""
@@ -102,7 +111,7 @@ E = TypeVar("E", bound=Edit)
 
 def edits_at(edits: Sequence[Edit], place: str) -> list[Any]:
     """The edits that are carried out at a place, in order, ablations of heads before all others."""
-    found = [edit for edit in edits if edit.place == place]
+    found = [edit for edit in edits if edit.is_at(place)]
     return sorted(found, key=lambda each: not isinstance(each, Ablation)) if found[1:] else found
 
 
@@ -117,7 +126,7 @@ def edited(
         return x
     x = x.clone() if hasattr(x, "clone") else x.copy()
     for edit in found:
-        of = getattr(edit, "head", None)
+        of = edit.of_head
         if of is None or head is not None:
             if head in (None, of):
                 edit.on(x, allowed)
@@ -160,6 +169,10 @@ class HeadEdit(Edit):
     layer: int
     head: int
     attention: str
+
+    @property
+    def of_head(self) -> int:
+        return self.head
 
     @cached_property
     def place(self) -> str:  # type: ignore[override]
@@ -764,28 +777,79 @@ class ScaleHead(Scaling, HeadEdit):
         return f"{_head_phrase(self)} times {self.factor:g}"
 
 
+# Which of several: a number, "all", or in words of both "2-5" (both ends), "3-" (to the last) and
+# "1,4"; of tokens also a word of the text, which stands for all of its tokens.
+Span = int | str
+SPAN = re.compile(r"(\d+(-\d*)?)(,\d+(-\d*)?)*|all")
+
+
+def span_of(value: Any) -> Any:
+    """A range, a list or an array of numbers as a `Span`; anything else as it is."""
+    if isinstance(value, range) and value.step == 1 and len(value) > 1 and value[0] >= 0:
+        return f"{value[0]}-{value[-1]}"
+    if isinstance(value, (range, list, tuple, np.ndarray)) and len(value):
+        return ",".join(map(str, value)) if len(value) > 1 else int(value[0])
+    return value
+
+
+def places_of(span: Span, n: int) -> list[int]:
+    """Those of n that a span names, in order."""
+    if span == "all":
+        return list(range(n))
+    found: set[int] = set()
+    for part in str(span).split(","):
+        first, dash, last = part.partition("-")
+        found |= {*range(int(first), (int(last) + 1 if last else n) if dash else int(first) + 1)}
+    return sorted(place for place in found if place < n)
+
+
+def last_of(span: Span) -> int:
+    """The largest number in a span, 0 for none."""
+    return max(map(int, re.findall(r"\d+", str(span))), default=0)
+
+
+def _span_phrase(name: str, span: Span) -> str:
+    if span == "all":
+        return f"every {name}"
+    return f"{name} {span}" if isinstance(span, int) else f"{name}s {span}"
+
+
 @dataclass(frozen=True)
 class CutEdge(Edit):
-    """The head does not attend from token `query` to token `key`: that score is left out of the
-    softmax, and the row's other weights sum to 1."""
+    """Attention knockout: the head does not attend from token `query` to token `key`. That score is
+    left out of the softmax, and the row's other weights sum to 1 (Geva et al. 2023). Each of the
+    four is a number, several ("2-5", "3-", "1,4", range(2, 6), a list) or "all"; a token is a word
+    of the text too, which stands for all of its tokens."""
 
     has_numbers = in_any_code = True
-    layer: int
-    head: int
-    query: int
-    key: int
+    layer: Span
+    head: Span
+    query: Span
+    key: Span
     attention: str = "self"
 
-    @cached_property
-    def place(self) -> str:  # type: ignore[override]
-        return place_of(self.attention, self.layer, "mask")
+    def __post_init__(self) -> None:
+        for name in ("layer", "head", "query", "key"):
+            object.__setattr__(self, name, span_of(getattr(self, name)))
+
+    def is_at(self, place: str) -> bool:
+        layer, _, rest = place.partition(".")
+        return rest == f"{self.attention}.mask" and int(layer) in places_of(
+            self.layer, int(layer) + 1
+        )
 
     def on(self, x: Any, allowed: Any = None) -> None:
-        if self.query < x.shape[-2] and self.key < x.shape[-1]:
-            x[..., self.query, self.key] = False
-            if not x[..., self.query, :].any():
+        n_head, n_query, n_key = x.shape[-3:]
+        keys = places_of(self.key, n_key)
+        queries = [[query] for query in places_of(self.query, n_query)]
+        heads = [[[head]] for head in places_of(self.head, n_head)]
+        if not (heads and queries and keys):
+            return
+        x[..., heads, queries, keys] = False
+        for (query,) in queries:
+            if not x[..., query, :].any(-1).all():
                 raise ValueError(
-                    f"“{self}”: token {self.query} attends to no other token there, so that no "
+                    f"“{self}”: token {query} attends to no other token there, so that no "
                     "weight would be left"
                 )
 
@@ -796,7 +860,12 @@ class CutEdge(Edit):
         return {"query": query, "key": key}
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} without the weight from token {self.query} to {self.key}"
+        where = f"{_span_phrase('head', self.head)} of {_span_phrase('layer', self.layer)}"
+        where += "" if self.attention == "self" else f" ({self.attention}-attention)"
+        if isinstance(self.query, int) and isinstance(self.key, int):
+            return f"{where} without the weight from token {self.query} to {self.key}"
+        query, key = _span_phrase("token", self.query), _span_phrase("token", self.key)
+        return f"{where} without the weights from {query} to {key}"
 
 
 @dataclass(frozen=True)
@@ -883,9 +952,9 @@ class PatchPath(PathEdit):
     reads `text` instead, a text or a recording of one, under all other edits but patches; all that
     other parts wrote stays as it was (path patching: Wang et al. 2022, Goldowsky-Dill et al. 2023).
 
-    The reader is a head's queries ("q"), keys ("k") or values ("v"), or with "resid" the stream
-    before layer `to_layer`, None for the last state, which the readout reads: there the change is
-    added to what the sub-layer before writes. Places that the other text has not keep their own."""
+    The reader is the stream before layer `to_layer` ("resid"), None for the last state, which the
+    readout reads: there the change is added to what the sub-layer before writes. Or it is a head's
+    queries ("q"), keys ("k") or values ("v"). Places that the other text has not keep their own."""
 
     borrows = True
     text: str
@@ -893,7 +962,7 @@ class PatchPath(PathEdit):
     head: int
     to_layer: int | None = None
     to_head: int | None = None
-    to: str = "q"
+    to: str = "resid"
     attention: str = "self"
 
     def __post_init__(self) -> None:
@@ -1207,6 +1276,8 @@ def _value(text: str, hint: str) -> int | float | str | None:
     if not text and "None" in hint:
         return None
     text = unquote(text)  # the plus of 1e+20 is a sign that is escaped
+    if "int | str" in hint:
+        return int(text) if re.fullmatch(r"-?\d+", text) else text
     return int(text) if "int" in hint else float(text) if "float" in hint else text
 
 

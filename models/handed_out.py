@@ -19,8 +19,9 @@ NOT_RETURNED = (
     "call it with output_attentions=True"
 )
 GENERATED = (
-    "generate returns weights step by step; call the model once on its sequences with "
-    "output_attentions=True, or record the text with headlight.wrap(model, tokenizer)"
+    "these steps of generate do not make the rows of one text; call the model once on its "
+    "sequences with output_attentions=True, or record the text with "
+    "headlight.wrap(model, tokenizer)"
 )
 TWO_PARTS = (
     "this model has two parts and three kinds of attention; give its encoder_attentions or "
@@ -33,10 +34,13 @@ PARTS = (
     "this is no attention and no output that has its attentions; give those of one part of it, "
     "such as output.text_model_output.attentions"
 )
-SEVERAL = "there are {n} texts in this batch; give those of one, [each[0:1] for each in attentions]"
+SEVERAL = (
+    "there are {n} texts in this batch; give its attention_mask as mask, or those of one, "
+    "[each[0:1] for each in attentions]"
+)
 NOT_SQUARE = (
-    "the attention has {queries} queries and {keys} keys; there are {n} tokens{rows}; give the "
-    "attention of one row of tokens to itself, or record all with headlight.wrap(model, tokenizer)"
+    "the attention has {queries} queries and {keys} keys; there are {n} tokens{rows}; give "
+    "what the keys are called as keys, or record all with headlight.wrap(model, tokenizer)"
 )
 ROWS = ", and another row of them is read, of another text or by a call that kept earlier keys"
 NOT_SHOWN = (
@@ -83,7 +87,16 @@ def _has_arrays(value: Any) -> bool:
 # In this order; what fits none of them is an array, or its layers one by one.
 FORMS = (
     Form("nothing", lambda given: given is None, instead=NOT_RETURNED),
-    Form("an output of generate", lambda given: _has(given, "sequences"), instead=GENERATED),
+    Form(
+        "an output of generate by a model of two parts",
+        lambda given: _has(given, "sequences") and not _has(given, "attentions"),
+        instead=GENERATED,
+    ),
+    Form(
+        "an output of generate",
+        lambda given: _has(given, "sequences"),
+        inner=lambda given: _of(given, "attentions"),
+    ),
     Form(
         "an output of a model of two parts",
         lambda given: (
@@ -121,7 +134,7 @@ FORMS = (
     Form(
         "steps of generate",
         lambda given: _is_sequence(given) and all(map(_has_arrays, given)),
-        instead=GENERATED,
+        inner=lambda given: _joined(given),
     ),
     Form(
         "an output as a tuple",
@@ -129,6 +142,56 @@ FORMS = (
         instead=WHOLE_OUTPUT,
     ),
 )
+
+
+def is_generated(given: Any) -> bool:
+    """True for what generate returns, whose last token was written and not read."""
+    form = next((form.name for form in FORMS if form.fits(given)), "")
+    return form in ("an output of generate", "steps of generate")
+
+
+def _joined(steps: Sequence[Any]) -> np.ndarray:
+    """The weights of all steps of generate, each of the tokens that were new in it to all so far,
+    as those of one text, (layer, head, query, key). Raises ValueError for steps that are not so,
+    and for several texts."""
+    layers = [[as_array(each) for each in step if each is not None] for step in steps]
+    ends = np.cumsum([step[0].shape[2] for step in layers]).tolist()
+    first = layers[0][0]
+    if len(first) != 1:
+        raise ValueError(SEVERAL.format(n=len(first)))
+    joined = np.zeros((len(layers[0]), first.shape[1], ends[-1], ends[-1]), first.dtype)
+    for step, end in zip(layers, ends):
+        shape = (1, first.shape[1], step[0].shape[2], end)
+        if len(step) != len(joined) or any(each.shape != shape for each in step):
+            raise ValueError(GENERATED)
+        joined[:, :, end - shape[2] : end, :end] = np.concatenate(step)
+    return joined
+
+
+def texts_of_batch(
+    given: Any, tokens: Any, mask: Any
+) -> list[tuple[list[np.ndarray], tuple[str, ...]]]:
+    """Weights of each layer (head, query, key) and labels of each text of a batch, without what its
+    mask (text, token) hides. given: its layers, each (text, head, query, key), or an output that
+    has them. Raises ValueError where the shapes disagree."""
+    layers = [as_array(each) for each in (_of(given, "attentions") or given) if each is not None]
+    shown = as_array(mask).astype(bool)
+    names = getattr(tokens, "encodings", None) or tokens
+    rows = [labels_of(each) for each in (_of(names, "input_ids") or names)]
+    if any(each.ndim != 4 or each.shape[::3] != shown.shape for each in layers) or [
+        *map(len, rows)
+    ] != [shown.shape[1]] * len(shown):
+        raise ValueError(
+            "of a batch the layers are (text, head, query, key), the mask (text, token), and "
+            f"tokens a row for each text; the mask has the shape {shown.shape}"
+        )
+    return [
+        (
+            [each[at][:, seen][:, :, seen] for each in layers],
+            tuple(label for label, is_seen in zip(rows[at], seen) if is_seen),
+        )
+        for at, seen in enumerate(shown)
+    ]
 
 
 def _is_empty(value: Any) -> bool:
@@ -168,12 +231,17 @@ def _four_axes(array: np.ndarray) -> np.ndarray:
     return array.reshape((1,) * (4 - array.ndim) + array.shape)
 
 
-def expect_square(pattern: np.ndarray, n: int) -> None:
-    """Raises ValueError where weights (layer, head, query, key) are not those of n tokens to
-    themselves."""
+def expect_shape(pattern: np.ndarray, n: int, n_keys: int | None = None) -> None:
+    """Raises ValueError where weights (layer, head, query, key) are not those of n tokens to n_keys
+    others, to themselves where None."""
     queries, keys = pattern.shape[2:]
-    if (queries, keys) == (n, n):
+    if (queries, keys) == (n, n if n_keys is None else n_keys):
         return
+    if n_keys is not None:
+        raise ValueError(
+            f"the attention has {queries} queries and {keys} keys; there are {n} tokens and "
+            f"{n_keys} names of keys"
+        )
     if queries == keys:
         raise ValueError(
             f"the attention has {queries} queries and {keys} keys; there are {n} tokens"

@@ -42,6 +42,7 @@ from models.edits import (
     PatchPath,
     PathEdit,
     SharedKeys,
+    SiteEdit,
     edited,
     last_edit,
 )
@@ -82,6 +83,10 @@ class Patch(Edit):
     token: int | None = None
 
     @property
+    def of_head(self) -> int | None:
+        return self.head
+
+    @property
     def place(self) -> str:
         return self.name
 
@@ -89,6 +94,35 @@ class Patch(Edit):
         n = min(x.shape[-2], len(self.values))
         at = slice(n) if self.token is None else slice(min(self.token, n), min(self.token + 1, n))
         x[..., at, :] = self.values[at]
+
+
+@dataclass(frozen=True, eq=False)
+class Patches(Edit):
+    """Vectors of another run at one place, each in a row of a batch: one for each row."""
+
+    borrows = True
+    name: str
+    patches: tuple[Patch, ...]
+
+    @property
+    def place(self) -> str:
+        return self.name
+
+    def on(self, x: Tensor, allowed: Tensor | None = None) -> None:
+        for row, patch in zip(x, self.patches):
+            patch.on(row if patch.head is None else row[patch.head])
+
+
+@dataclass(frozen=True, eq=False)
+class SitePatches(Patches, SiteEdit):
+    """The same of a site of a stream."""
+
+    stream: str
+    token: None = None
+
+    @property
+    def site(self) -> str:  # type: ignore[override]
+        return self.name
 
 
 @dataclass(frozen=True, eq=False)

@@ -176,8 +176,13 @@ class Model:
         ids = tuple(word_of(self.card, id) for id in ids)
         return self._source.lens(self, recording, stream, top, at, sites, ids)
 
-    def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
-        """Scores over the vocabulary, (id), at one token of a stream."""
+    def logits(self, recording: Recording, stream: str, token: int | None = None) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream; at all of them, (token, id),
+        where None."""
+        if token is None:
+            expect_recording_of(self, recording, stream)
+            every = range(len(recording.stream(stream).tokens))
+            return np.stack([self.logits(recording, stream, each) for each in every])
         token = expect_recording_of(self, recording, stream, token)
         return self._source.logits(self, recording, stream, token)
 
@@ -505,7 +510,7 @@ class Model:
     ) -> Sweep:
         """Activation patching, head by head: each head's output taken from the run on `donor`, and
         the change of logit(id) - logit(against) at a token."""
-        return self._readout("patching").patch_heads(
+        return self._patching().patch_heads(
             self,
             text_or_ids(text),
             expect_text(donor),
@@ -527,7 +532,7 @@ class Model:
     ) -> Sweep:
         """Activation patching, state by state: each site at each token taken from the run on
         `donor`, and the change of the same difference."""
-        return self._readout("patching").patch_sites(
+        return self._patching().patch_sites(
             self,
             text_or_ids(text),
             expect_text(donor),
@@ -616,6 +621,12 @@ class Model:
     @property
     def _source(self) -> Any:
         return self._placed(import_module(self.source))
+
+    def _patching(self) -> Any:
+        """The module of sweeps. Raises ValueError where nothing can be run."""
+        if not hasattr(self._source, "patch_run") and self.source != f"{__package__}.own_source":
+            return self._readout("patching")
+        return self._placed(import_module(f"{__package__}.readouts.patching"))
 
     def _readout(self, name: str) -> Any:
         if self.source != f"{__package__}.own_source":

@@ -246,7 +246,10 @@ def record(
     if is_pair:
         target_tokens = None if target is None else _given_target(model, target)
         lengths["decoder"] = None if target_tokens is None else len(target_tokens[0].ids)
-    edits = of_text(edits, lengths)
+    texts = {next(iter(lengths)): (tokens, reading.text)}
+    if is_pair and target_tokens is not None:
+        texts["decoder"] = target_tokens[:2]
+    edits = of_text(edits, lengths, texts)
     expect_tokens(edits, lengths)
     patches = _patches(model, edits)
     tokens = shuffle_tokens(tokens, edits)
@@ -613,7 +616,7 @@ def copier_of(model: OwnModel, text: str, source: Tokens) -> Copier | None:
 
 @torch.inference_mode()
 def writing_under(
-    model: OwnModel, tokens: Tokens, edits: tuple[Edit, ...]
+    model: OwnModel, text: str, tokens: Tokens, edits: tuple[Edit, ...]
 ) -> tuple[Tokens, dict[str, tuple[Edit, ...]]]:
     """A text as it is read under edits, and by "encoder" and "decoder" the edits of that stream
     while a text is written. Raises ValueError for an edit that the model cannot follow."""
@@ -622,7 +625,7 @@ def writing_under(
     lengths: dict[str, int | None] = {each: None for each in streams} | {
         streams[0]: len(tokens.ids)
     }
-    edits = of_text(edits, lengths)
+    edits = of_text(edits, lengths, {streams[0]: (tokens, clean(text))})
     expect_tokens(edits, lengths | {"decoder": None})
     patches = _patches(model, edits)
     return shuffle_tokens(tokens, edits), {of: (*edits, *each) for of, each in patches.items()}

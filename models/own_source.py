@@ -80,13 +80,13 @@ def generate(
     if model.card.kind == "encoder-decoder":
         generation.expect_room(model.card, len(prefix), 0)
         source = own_model.read_whole(model, text)
-        source, of_stream = own_model.writing_under(model, source, edits)
+        source, of_stream = own_model.writing_under(model, text, source, edits)
         memory = own_model.memory_of(model, source, of_stream["encoder"])
         ids = [model.tokenizer.ends[0], *prefix]
         return generation.Generation(model.network, ids, memory, edits=of_stream["decoder"])
     tokens, dropped = own_model.frame(model, own_model.clean(text))
     generation.expect_room(model.card, len(tokens.ids) + len(prefix), dropped)
-    tokens, of_stream = own_model.writing_under(model, tokens, edits)
+    tokens, of_stream = own_model.writing_under(model, text, tokens, edits)
     ids = [*tokens.ids, *prefix]
     return generation.Generation(model.network, ids, edits=of_stream["decoder"])
 
@@ -101,7 +101,7 @@ def beams(
     bos, _ = model.tokenizer.ends
     eos_ids = model.tokenizer.eos_ids
     max_length = generation.max_answer_length(len(tokens.ids), model.card.n_positions)
-    tokens, of_stream = own_model.writing_under(model, tokens, edits)
+    tokens, of_stream = own_model.writing_under(model, text, tokens, edits)
     memory = own_model.memory_of(model, tokens, of_stream["encoder"])
     copier = own_model.copier_of(model, own_model.clean(text), tokens)
     return generation.beams(

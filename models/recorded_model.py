@@ -17,7 +17,7 @@ from models.array_model import ArrayModel, capabilities_of, words_of
 from models.array_model import capabilities as capabilities
 from models.capabilities import READ_OFF
 from models.edit_validation import check_places
-from models.edits import CutEdge, Edit, HideWord, from_line, to_line
+from models.edits import SPAN, CutEdge, Edit, HideWord, from_line, last_of, to_line
 from models.model_names import FILE_PREFIX
 from models.recording import (
     Attention,
@@ -237,7 +237,8 @@ def _expect_edits(recording: Recording) -> None:
     for edit in edits:
         if isinstance(edit, CutEdge):
             of = next(each for each in recording.attention if each.name == edit.attention)
-            if not (0 <= edit.query < of.pattern.shape[2] and 0 <= edit.key < of.pattern.shape[3]):
+            sizes = zip((edit.query, edit.key), of.pattern.shape[2:])
+            if not all(SPAN.fullmatch(str(each)) and last_of(each) < size for each, size in sizes):
                 _refuse("an edit in it names a token that is not there")
         if isinstance(edit, HideWord):
             streams = (each for each in recording.streams if edit.stream in (None, each.name))

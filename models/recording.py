@@ -20,12 +20,12 @@ only the pattern is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -233,6 +233,11 @@ class Stream:
             self.roles[at],
         )
 
+    def of_sites(self, sites: Collection[str]) -> Stream:
+        """The stream at some of its sites, in their order, its vectors a copy."""
+        kept = [at for at, site in enumerate(self.sites) if site in sites]
+        return replace(self, sites=tuple(self.sites[at] for at in kept), resid=self.resid[kept])
+
     def at(self, site: str) -> np.ndarray:
         """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not
         have."""
@@ -336,6 +341,12 @@ class Attention:
         pattern, allowed = self.pattern[at], self.allowed[at]
         return Attention.closed(self.name, self.query, self.key, pattern, allowed, sink)
 
+    def patterns(self) -> Attention:
+        """The attention without scores, q, k and v, its pattern a copy."""
+        pattern, sink = self.pattern.copy(), self.sink.copy()
+        allowed = self.allowed[0].copy() if not self.allowed.strides[0] else self.allowed.copy()
+        return Attention.closed(self.name, self.query, self.key, pattern, allowed, sink)
+
     @property
     def masks(self) -> list[tuple[slice | np.ndarray, np.ndarray]]:
         """The different masks (query, key) of its layers, each behind the layers that have it."""
@@ -418,7 +429,8 @@ class Recording:
     that reads one and writes another: what its decoder read, and `target_dropped` what of that did
     not fit. `as_ids`: the first text was given as token ids that no text is split into, and `text`
     is what they spell. `version` is the Headlight that made it, "" where a file does not say;
-    recordings of two versions may be equal. Raises ValueError where an attention names a stream
+    recordings of two versions may be equal. `is_part`: some of its arrays were asked for, and the
+    others are gone. Raises ValueError where an attention names a stream
     that is not there or of another length.
     """
 
@@ -432,6 +444,7 @@ class Recording:
     target_dropped: int = 0
     as_ids: bool = False
     version: str = field(default=VERSION, compare=False)
+    is_part: bool = False
 
     def __post_init__(self) -> None:
         for attention in self.attention:
@@ -445,6 +458,27 @@ class Recording:
                         f"{n} tokens in stream {name} but {attention.name} has {size} on its "
                         f"{axis} axis"
                     )
+
+    def only(
+        self, sites: Iterable[str] | None = None, attention: Literal["all", "pattern", ""] = "all"
+    ) -> Recording:
+        """A part of it, in memory of its own, for its arrays alone: no panel and no method of a
+        model takes one. sites: those of the streams that are kept, in their order, all where None.
+        attention: "all" of every attention, its "pattern" alone, or "" for none. Raises ValueError
+        for a site that no stream has, and for another word."""
+        if attention not in ("all", "pattern", ""):
+            raise ValueError(f'attention is "all", "pattern" or "", and not {attention!r}')
+        wanted = None if sites is None else tuple(sites)
+        there = [site for stream in self.streams for site in stream.sites]
+        if unknown := [site for site in wanted or () if site not in there]:
+            raise ValueError(f"no stream has a site {unknown[0]!r}; there are {', '.join(there)}")
+        streams = (
+            self.streams if wanted is None else tuple(s.of_sites(wanted) for s in self.streams)
+        )
+        attentions = self.attention if attention else ()
+        if attention == "pattern":
+            attentions = tuple(each.patterns() for each in self.attention)
+        return replace(self, streams=streams, attention=attentions, is_part=True)
 
     @property
     def text_or_ids(self) -> str | tuple[int, ...]:

@@ -7,11 +7,11 @@ over the vocabulary."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -490,12 +490,39 @@ class Effect:
 @dataclass(frozen=True)
 class Sweep:
     """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as
-    they are; `places` to come, and their effects."""
+    they are. Its places are each of `rows` (sites, or layers) with each of `columns` (tokens, or
+    heads). patched: the differences of one row at some columns, in order."""
 
     clean: float
     donor: float
-    places: int
-    effects: Iterator[Effect]
+    rows: tuple[Any, ...]
+    columns: tuple[int, ...]
+    patched: Callable[[Any, tuple[int, ...]], Iterator[float]]
+
+    @property
+    def places(self) -> int:
+        """How many effects are to come."""
+        return len(self.rows) * len(self.columns)
+
+    @property
+    def effects(self) -> Iterator[Effect]:
+        """The effect at each place, one by one, as for a bar of progress with `places` in all."""
+        for row in self.rows:
+            for column, value in zip(self.columns, self.patched(row, self.columns)):
+                yield Effect((row, column), value)
+
+    def only(
+        self, rows: Iterable[Any] | None = None, columns: Iterable[int] | None = None
+    ) -> Sweep:
+        """The same sweep of some rows and columns, None for all. Raises ValueError for one that is
+        not there."""
+        chosen = []
+        for all_of, some in ((self.rows, rows), (self.columns, columns)):
+            listed = all_of if some is None else tuple(some)
+            if missing := [each for each in listed if each not in all_of]:
+                raise ValueError(f"{missing[0]!r} is none of {', '.join(map(str, all_of))}")
+            chosen.append(listed)
+        return replace(self, rows=chosen[0], columns=chosen[1])
 
 
 Norm = tuple[np.ndarray, np.ndarray, float, bool]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from models import caching, host, registry
+from models.argument_validation import expect_recording
 from models.caching import CachedModel, loaded
 from models.cancellation import NoRoom
 from models.edits import Edit
@@ -59,6 +60,7 @@ class Run:
             raise TypeError(
                 f"a run, a recording or a loaded model, and not a {type(source).__name__}"
             )
+        expect_recording(source)
         if source.model.name.startswith(MINE_PREFIX) and not registry.holds(source.model.name):
             from models import array_model
 

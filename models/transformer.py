@@ -342,6 +342,11 @@ def stack(config: Config) -> nn.ModuleList:
     return nn.ModuleList(layers)
 
 
+# The layer that a pass begins with, and the state before it (batch, token, d_model); None for the
+# embeddings of the ids. Ids then say how many tokens there are.
+Entered = tuple[int, Tensor | None]
+
+
 class Encoder(Transformer):
     """Embedding, a stack of N layers, and the readout that fills masked words."""
 
@@ -357,12 +362,14 @@ class Encoder(Transformer):
         tape: Tape = no_tape,
         edits: tuple[Edit, ...] = (),
         start: Tensor | None = None,
+        entered: Entered = (0, None),
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model)."""
         edits = with_paths(edits)
-        x = self.embedding(ids, start, tape, edits)  # (batch, token, d_model)
+        first, state = entered
+        x = self.embedding(ids, start, tape, edits) if state is None else state
         allowed = encoder_mask(allowed, ids.shape[1], edits)
-        for layer in self.layers:
+        for layer in self.layers[first:]:
             x = layer(x, allowed, tape, edits)  # (batch, token, d_model)
         return self.last_norm(x, tape, edits)
 
@@ -383,6 +390,7 @@ class Decoder(Transformer):
         edits: tuple[Edit, ...] = (),
         stored: KVCache | None = None,
         start: Tensor | None = None,
+        entered: Entered = (0, None),
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model); a token's vector
         knows nothing of later ones.
@@ -392,9 +400,11 @@ class Decoder(Transformer):
         length are padded on the right: nothing sees the padding.
         """
         past, edits = 0 if stored is None else stored.n, with_paths(edits)
-        x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
+        first, x = entered
+        if x is None:
+            x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
         masks = self_attention_masks(past, ids.shape[1], True, edits, self.config.windows)
-        for layer, allowed in zip(self.layers, masks):
+        for layer, allowed in zip(self.layers[first:], masks[first:]):
             layer_checkpoint()
             x = layer(x, allowed, tape, edits, stored=stored)  # (batch, token, d_model)
         return self.last_norm(x, tape, edits)

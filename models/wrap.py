@@ -31,7 +31,8 @@ def wrap(
 
     It runs on the device on which its weights lie; recordings and readouts are numpy's arrays.
 
-    A transformers model runs in its own code; nothing is copied, and it is set to an attention that
+    A transformers model runs in its own code; nothing is copied but weights of 16 bits, which are
+    read in 32, with a warning, and it is set to an attention that
     computes the same as its eager one. Each pass is without dropout, as in `eval()`; a model in
     training is in training again after it. It reads as many tokens as it has positions, where
     memory holds them. tokenizer: its own, a `tokenizers.Tokenizer`, the words of the ids from 0 on,

@@ -17,14 +17,14 @@ import pytest
 import transformers
 from driver import browser_test
 
-from benchmarks import calibration, clients, forward
+from benchmarks import calibration, clients, forward, patching
 from models import registry, shipped_models, smollm2
 from models.pretrained import weight_conversion
 
 pytestmark = pytest.mark.slow
 CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = {"browser", "class", "flow", "forward", "memory", "names"}
+COMMANDS = {"browser", "class", "flow", "forward", "memory", "names", "patching"}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -154,6 +154,13 @@ def test_flow() -> None:
     assert CALIBRATION.fullmatch(machine)
     parts = r"encoder: pass \d+, word \d+, pass without the word \d+, panel and bytes \d+"
     assert re.fullmatch(parts + r", together \d+ ms; \d+\.\d kB", row), row
+
+
+def test_patching(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every patch of the sweep is compared with a pass of its own."""
+    places, share = patching.main("decoder", 2)
+    assert places > 20 and share > 0
+    assert re.search(r"one by one .* s, the sweep .* s: ", capsys.readouterr().out)
 
 
 def test_memory() -> None:

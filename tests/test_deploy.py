@@ -89,6 +89,11 @@ def test_containers_units_and_proxy_are_at_the_same_ports() -> None:
     assert inside == "/etc/nginx/conf.d/default.conf", "else the image's own server is there too"
 
 
+def test_no_container_fills_the_disk_with_its_log() -> None:
+    for name, each in services().items():
+        assert each["logging"]["options"] == {"max-size": "10m", "max-file": "3"}, name
+
+
 def test_containers_share_their_classes() -> None:
     redis = iter(services()["redis"]["command"][1:])
     told = dict(zip(redis, redis))

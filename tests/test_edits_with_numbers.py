@@ -331,7 +331,7 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
     for wrong, why in (
         (edits.PatchPath(OTHER, 1, 0, 1, to="resid"), "a layer from 2 to 3"),
         (edits.PatchPath(OTHER, 1, 0, 2, 0, to="resid"), "names no head"),
-        (edits.PatchPath(OTHER, 0, 0, 1), "names head None"),
+        (edits.PatchPath(OTHER, 0, 0, 1, to="q"), "names head None"),
         (edits.CutPath(1, 0, 1, 0), "a layer from 2 to 2"),
         (edits.CutPath(0, 0, 1, 9), "names head 9"),
         (edits.CutPath(0, 0, 1, 0, "z"), "does not know 'z'"),
@@ -508,3 +508,64 @@ def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Ca
     row = weight[:, 5] if isinstance(module, torch.nn.Linear) else weight[5]
     difference = neuron[1].streams[0].at("0.ffn.wrote") - neuron[0].streams[0].at("0.ffn.wrote")
     np.testing.assert_allclose(difference, np.tile(2 * row, (len(difference), 1)), atol=PASSED)
+
+
+SPANS = "the cat sat on the mat"
+
+
+@pytest.mark.parametrize("kind", ["small_model", "small_decoder", "gpt2", "llama", "bert"])
+def test_attention_is_knocked_out_by_spans(
+    kind: str, request: pytest.FixtureRequest, tiny_loaded: Callable
+) -> None:
+    """Every score of a span is left out, in each layer on the pattern that is left of its scores;
+    nothing else is."""
+    model = request.getfixturevalue(kind) if kind.startswith("small") else tiny_loaded(kind)
+    n = len(model.record(SPANS).streams[0].tokens)
+    cases = {
+        edits.CutEdge("all", "all", range(3, 5), 1): (range(9), range(9), range(3, 5), [1]),
+        edits.CutEdge(1, [0, 2], "2-", "1,0"): ([1], [0, 2], range(2, n), [0, 1]),
+        edits.CutEdge("0-1", 3, -1, "0-2"): ([0, 1], [3], [n - 1], [0, 1, 2]),
+    }
+    for edit, (layers, heads, queries, keys) in cases.items():
+        recording = model.record(SPANS, edit)
+        of = recording.attention[0]
+        assert edits.from_line(edits.to_line(recording.edits)) == recording.edits
+        assert tuple(edits.from_json(edits.to_json(each)) for each in recording.edits) == (
+            recording.edits
+        )
+        for layer in range(len(of.pattern)):
+            for head in range(of.pattern.shape[1]):
+                allowed = np.array(of.allowed[layer])
+                if layer in layers and head in heads:
+                    allowed[np.ix_(list(queries), list(keys))] = False
+                scores = np.where(allowed, of.scores[layer, head], -np.inf).astype(np.float64)
+                expected = np.exp(scores - scores.max(-1, keepdims=True))
+                expected /= expected.sum(-1, keepdims=True)
+                np.testing.assert_allclose(of.pattern[layer, head], expected, atol=STORED)
+
+
+def test_a_word_of_a_span_is_all_of_its_tokens(small_decoder: own_model.OwnModel) -> None:
+    plain = recorded(small_decoder).streams[0]
+    named = recorded(small_decoder, edits.CutEdge("all", "all", "mat", "cat"))
+    (edit,) = named.edits
+    spans = [TEXT[start:end].strip() for start, end in plain.spans]
+    of = lambda word: [at for at, each in enumerate(spans) if each and each in word]
+    again = recorded(small_decoder, edits.CutEdge("all", "all", of("mat"), of("cat")))
+    assert again == named and isinstance(edit.query, (int, str)) and edit.query != "mat"
+    with pytest.raises(ValueError, match="no token of the text is of the word 'dog'"):
+        recorded(small_decoder, edits.CutEdge(0, 0, "dog", 1))
+    with pytest.raises(ValueError, match="attends to no other token"):
+        recorded(small_decoder, edits.CutEdge("all", "all", "all", "all"))
+    for wrong in (edits.CutEdge("x", 0, 2, 1), edits.CutEdge("0-9", 0, 2, 1)):
+        with pytest.raises(ValueError, match="is a number|names layer 9"):
+            recorded(small_decoder, wrong)
+
+
+def test_a_word_taken_out_is_one_such_knockout(small_decoder: own_model.OwnModel) -> None:
+    n = len(recorded(small_decoder).streams[0].tokens)
+    others = [at for at in range(n) if at != 2]
+    one, other = (
+        recorded(small_decoder, each)
+        for each in (edits.HideWord(2), edits.CutEdge("all", "all", others, 2))
+    )
+    np.testing.assert_array_equal(one.streams[0].resid, other.streams[0].resid)

@@ -328,6 +328,87 @@ def test_type_on_paper_has_the_size_of_a_caption(tmp_path: Path) -> None:
     assert min(points) > 5.5 and 8.0 in points
 
 
+SCREEN_ONLY = re.compile(r"\b([Pp]ress|[Cc]lick|Show all|Scroll|under View)\b")
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(3)
+@pytest.mark.parametrize("name", NAMES)
+def test_no_figure_on_paper_speaks_of_what_can_be_pressed(name: str, tmp_path: Path) -> None:
+    texts = " ".join(texts_in(written(panel_of(name), tmp_path, "svg", **PAPER)))
+    assert not SCREEN_ONLY.search(texts), SCREEN_ONLY.findall(texts)
+
+
+@pytest.mark.slow
+def test_many_heads_on_paper_say_how_many_they_are_and_no_button(tmp_path: Path) -> None:
+    panel = attention.heads(Run("smollm2", TEXT))
+    texts = texts_in(written(panel, tmp_path, "svg", **PAPER))
+    drawn = [each for each in texts if re.fullmatch(r"L\d+ H\d+", each)]
+    assert f"{len(drawn)} of 270 heads" in texts
+    assert not any(each.startswith("Show") for each in texts)
+
+
+def test_the_name_of_a_head_stands_whole_below_it_or_below_the_figure(tmp_path: Path) -> None:
+    panel = attention.heads(Run("encoder", "The animal didn't cross the street, it was tired."))
+    (figure,) = panel.figures
+    for width in ("8.5cm", "17cm"):
+        texts = texts_in(written(panel, tmp_path, "svg", width=width, caption=False))
+        below = " ".join(texts)
+        for at, name in enumerate(figure.names):
+            if name in ("no clear pattern", "text too short"):
+                continue
+            listed = re.search(rf"{name}: [^:]*\bL{at // 8} H{at % 8}\b", below)
+            assert name in texts or listed, (width, name)
+        assert not any(each.endswith("…") for each in texts)
+
+
+def test_a_title_stands_once_or_not_at_all(tmp_path: Path) -> None:
+    for name in ("attention.heads", "residual.norms", "summaries.aggregated"):
+        panel = panel_of(name)
+        texts = texts_in(written(panel, tmp_path, "svg"))
+        assert texts.count(panel.title) == 1, name
+    plain = texts_in(written(panel, tmp_path, "svg", title=False))
+    assert panel.title not in plain and plain == texts[1:]
+
+
+def test_a_figure_of_several_is_saved_alone(tmp_path: Path) -> None:
+    panel = panel_of("residual.norms")
+    matrix, chart = panel.figures
+    chart.save(tmp_path / "chart.svg", **PAPER)
+    svg = (tmp_path / "chart.svg").read_text()
+    assert texts_in(svg).count(chart.title) == 1 and panel.title not in texts_in(svg)
+    assert matrix.title not in texts_in(svg)
+    (about,) = (e.text for e in ElementTree.fromstring(svg).iter() if e.tag.endswith("}metadata"))
+    cause = json.loads(about)
+    assert cause["call"] == f"{panel.call}.figures[1]" and cause["title"] == chart.title
+    with pytest.raises(ValueError, match="of no panel"):
+        figures.Matrix().save(tmp_path / "no.svg")
+
+
+@pytest.mark.parametrize("width", ["8.5cm", "17cm"])
+def test_words_of_a_matrix_are_read_in_a_column(width: str, tmp_path: Path) -> None:
+    """Columns that have no room are left out, and the figure says so."""
+    panel = every()["logit_lens.lens"](Run("decoder", "My sister has a red car and she said that"))
+    svg = written(panel, tmp_path, "svg", width=width, caption=False)
+    whole = ElementTree.fromstring(svg)
+    points = float(whole.get("width")[:-2]) / 25.4 * 72 / float(whole.get("viewBox").split()[2])
+    sizes = [float(e.get("font-size")) * points for e in whole.iter() if e.tag.endswith("}text")]
+    assert min(sizes) > 5.5
+    columns, texts = panel.figures[0].columns, texts_in(svg)
+    told = re.search(rf"(\d+) of {len(columns)} columns", " ".join(texts))
+    shown = int(told[1]) if told else len(columns)
+    assert set(columns[-shown:]) <= set(texts), "each of those shown has its name"
+
+
+def test_signs_that_the_font_lacks_leave_the_letters_beside_them(tmp_path: Path) -> None:
+    panel = attention.head(Run("encoder", TEXT), layer=1, head=2, view="Matrix")
+    data = written(panel, tmp_path, "pdf", **PAPER)
+    page = pypdfium2.PdfDocument(data)[0]
+    texts = page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], textpage=page.get_textpage())
+    other = [each.extract() for each in texts if font_of(each)[0] != "Inter"]
+    assert not any(re.search("[a-z]", each) for each in other), other
+
+
 # ---- the engine ----------------------------------------------------------------------------------
 
 

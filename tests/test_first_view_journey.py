@@ -67,7 +67,8 @@ SEEN = r"""() => {
 # What is on its way has come: panels are painted, and offers are made or will not be.
 DRAWN = """() => {
   const waits = document.querySelector("[data-testid=stSpinner], [data-testid=stSkeleton]");
-  return !waits && document.querySelector("[data-test-script-state=notRunning]"); }"""
+  const text = document.querySelector(".st-key-typed_text [data-drawn]");
+  return !waits && text && document.querySelector("[data-test-script-state=notRunning]"); }"""
 
 
 def first_view(visitor: Visitor, tab: str) -> tuple[int, int]:
@@ -93,14 +94,14 @@ AT = """() => {
   const main = document.querySelector("[data-testid=stMain]");
   const isIn = (one) => one && (main.contains(one) || isIn(one.getRootNode().host));
   const up = (one) => one.parentElement || one.getRootNode().host;
-  let seen = false;
+  let seen = at === main; // the ground of the page, which keys scroll, has no frame
   for (let each = at; each && each !== document.body && !seen; each = up(each)) {
     const style = getComputedStyle(each);
     const [line, width] = [style.outlineStyle, parseFloat(style.outlineWidth)];
     seen = (line !== "none" && width > 0) || style.boxShadow !== "none";
-    if (up(each)?.matches?.("[data-testid=stMain]")) break;
+    if (each.matches(".sentence, [data-testid=stElementContainer]")) break; // it is of more then
   }
-  const picture = at.closest(".figure, .cards, .panel") && isIn(at);
+  const picture = at.closest(".figure, .card") && isIn(at);
   const name = (at.getAttribute("aria-label") || at.textContent || at.tagName).slice(0, 40);
   return [picture ? "picture" : at.matches(".skip") ? "skip" : "", seen, name]; }"""
 

@@ -18,6 +18,7 @@ from torch import nn
 from transformers.utils import ModelOutput
 
 import headlight
+from headlight import panels
 from models import handed_out, readouts, recorded_model
 from models.capabilities import READ_OFF
 from models.notices import Notice
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @cache
 def network(kind: str, attention: str = "eager") -> nn.Module:
-    settings = {"GPT2LMHeadModel": tiny.GPT2, "BertForMaskedLM": tiny.BERT}.get(kind, tiny.T5)
+    settings = {each: made for _, each, made in tiny.MODELS.values()}.get(kind, tiny.T5)
     torch.manual_seed(4)
     model = tiny.random_model(kind, settings)
     model.set_attn_implementation(attention)
@@ -149,12 +150,22 @@ SAID = {
         lambda: output("T5ForConditionalGeneration", decoder_input_ids=IDS[:, :5]).cross_attentions,
         "has 5 queries and 7 keys; there are 7 tokens, and another row of them is read, of ",
     ),
-    "generate": (lambda: generated(return_dict_in_generate=True), "call the model once on its seq"),
-    "steps": (lambda: generated(return_dict_in_generate=True).attentions, "step by step"),
+    "generate by two parts": (
+        lambda: {"sequences": IDS, "decoder_attentions": ()},
+        "call the model once on its sequences",
+    ),
+    "steps of another text": (
+        lambda: [[torch.ones(1, 2, 3, 3)], [torch.ones(1, 2, 1, 3)]],
+        "do not make the rows of one text",
+    ),
+    "steps of a batch": (
+        lambda: [[torch.ones(2, 2, 3, 3)], [torch.ones(2, 2, 1, 4)]],
+        "there are 2 texts in this batch",
+    ),
     "a tuple": (lambda: output(return_dict=False), "give the weights of attention alone"),
     "a batch": (
         lambda: output(input_ids=IDS.expand(3, -1)).attentions,
-        r"there are 3 texts in this batch; give those of one, \[each\[0:1\] for each",
+        r"there are 3 texts in this batch; give its attention_mask as mask, or those of one, \[",
     ),
     "a window": (lambda: np.full((1, 2, 7, 3), 1 / 3), "has 7 queries and 3 keys"),
     "padded left": (
@@ -209,6 +220,66 @@ def test_what_the_sentences_advise_is_read() -> None:
     given = generated(return_dict_in_generate=True)
     once = output(input_ids=given.sequences)
     assert viewed(once, given.sequences).shape[-1] == 9
+
+
+@pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "LlamaForCausalLM", "OPTForCausalLM"])
+def test_the_steps_of_generate_are_the_rows_of_one_pass(kind: str) -> None:
+    """The last token was written and not read; a warning says so."""
+    given = network(kind).generate(
+        **{"inputs": IDS, "max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False},
+        **{"pad_token_id": 0, "output_attentions": True, "return_dict_in_generate": True},
+    )
+    n = given.sequences.shape[1] - 1
+    once = output(kind, input_ids=given.sequences[:, :n]).attentions
+    labels = [str(each) for each in given.sequences[0].tolist()]
+    for steps in (given, given.attentions):
+        with pytest.warns(Notice, match="was written and not read, so it has no row"):
+            read = headlight.view(steps, labels)
+        np.testing.assert_allclose(read.attention[0].pattern, torch.cat(once).numpy(), atol=SUMMED)
+        assert list(read.streams[0].tokens) == labels[:n] and read.streams[0].name == "decoder"
+
+
+@pytest.mark.parametrize(
+    "kind", ["T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"]
+)
+def test_cross_attention_is_read_with_what_its_keys_are_called(kind: str) -> None:
+    given = output(kind, decoder_input_ids=IDS[:, :5]).cross_attentions
+    words = ["le", "chat", "est", "sur", "lui"]
+    recording = headlight.view(given, words, keys=LABELS)
+    (attention,) = recording.attention
+    np.testing.assert_array_equal(attention.pattern, torch.cat(given).numpy())
+    assert recording.stream(attention.query).tokens == tuple(words)
+    assert recording.stream(attention.key).tokens == tuple(LABELS)
+    assert panels.attention.heads(recording).table["head"][:2] == [0, 1]
+    (figure,) = panels.attention.head(recording, layer=1, head=1).figures
+    assert figure.columns == tuple(LABELS)
+    assert figure.texts == (*words[1:], "…"), "a row is that of the word that is written from it"
+    again = headlight.from_npz(headlight.to_npz(recording))
+    assert again == recording
+    with pytest.raises(
+        ValueError, match="has 5 queries and 7 keys; there are 4 tokens and 7 names"
+    ):
+        headlight.view(given, words[:4], keys=LABELS)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "LlamaForCausalLM", "BertForMaskedLM"])
+def test_a_batch_with_its_mask_is_a_recording_of_each_text(kind: str, side: str) -> None:
+    seen = [1, 1, 1, 1, 1, 0, 0] if side == "right" else [0, 0, 1, 1, 1, 1, 1]
+    mask = torch.tensor([[1] * 7, seen])
+    given = output(kind, input_ids=IDS.expand(2, -1), attention_mask=mask)
+    read = headlight.view(given, [LABELS, LABELS], mask=mask)
+    assert read[0].streams[0].tokens == tuple(LABELS)
+    kept = mask[1].bool().numpy()
+    assert read[1].streams[0].tokens == tuple(np.array(LABELS)[kept])
+    for at, recording in enumerate(read):
+        kept = mask[at].bool().numpy()
+        whole = np.stack([each[at].numpy() for each in given.attentions])
+        np.testing.assert_array_equal(
+            recording.attention[0].pattern, whole[:, :, kept][:, :, :, kept]
+        )
+    with pytest.raises(ValueError, match=r"the mask \(text, token\), and tokens a row for each"):
+        headlight.view(given, [LABELS], mask=mask)
 
 
 def test_attention_that_is_no_padding_is_read() -> None:
@@ -267,7 +338,9 @@ def test_every_form_of_the_table_is_met_here() -> None:
     met = {
         form.name for given, _ in SAID.values() for form in handed_out.FORMS if form.fits(given())
     }
-    assert met | {"an output of a model"} == {form.name for form in handed_out.FORMS}
+    assert met | {"an output of a model", "an output of generate"} == {
+        form.name for form in handed_out.FORMS
+    }
 
 
 def test_arrays_that_hold_no_weights_raise_a_sentence() -> None:
@@ -338,10 +411,10 @@ NO_MODELS: dict[str, tuple[Callable, type, str]] = {
         ValueError,
         "the device meta, which holds no numbers; load it with",
     ),
-    "halves": (
-        lambda: deepcopy(network("GPT2LMHeadModel")).half(),
+    "numbers of 8 bits": (
+        lambda: deepcopy(network("GPT2LMHeadModel")).to(torch.float8_e4m3fn),
         ValueError,
-        r"float16, in which .* give model.float\(\)",
+        r"float8_e4m3fn, in which .* give model.float\(\)",
     ),
     "several texts at once": (
         lambda: tiny.random_model("BertForMultipleChoice", tiny.BERT),
@@ -411,7 +484,6 @@ def test_what_is_read_off_weights_says_what_it_is_and_where_to_find_it(
         "gradients within a layer": lambda: mine.jacobian(recording, "decoder", 0, "0.attn"),
         "what its scores are sums": lambda: mine.score_parts(recording, "cross", 0, 0, 0, 0),
         "what a head brings": lambda: mine.head_sources(recording, "decoder", 0, 5),
-        "sweeps of patches": lambda: mine.patch_heads("1", "2", "cross", 0, 1, 2),
     }
     for what, asked in questions.items():
         with pytest.raises(ValueError, match=f"does not show {what}.*; .*(model|recording|edits)"):
@@ -429,4 +501,4 @@ def test_what_is_read_off_weights_says_what_it_is_and_where_to_find_it(
 
 def test_every_readout_has_a_name_in_the_sentence() -> None:
     assert {each.name for each in pkgutil.iter_modules(readouts.__path__)} == {*READ_OFF}
-    assert {*hf_source.INSTEAD} == {*READ_OFF}
+    assert {*hf_source.INSTEAD, "patching"} == {*READ_OFF}, "sweeps run in its own code too"

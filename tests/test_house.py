@@ -127,9 +127,10 @@ FLOORS = [
     ),
     (
         r"explorer/(html_export|export)\.py",
-        {"numpy"},
+        {"numpy", "pandas", "tqdm"},
         r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?"
-        r"|models\.(registry|model|recording|version|edits|example_texts|run)",
+        r"|models\.(registry|model|recording|version|edits|example_texts|run|notices"
+        r"|argument_validation)",
     ),
     (
         r"explorer/cli\.py",

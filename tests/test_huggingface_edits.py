@@ -393,3 +393,34 @@ def test_a_closed_attention_says_so_and_cannot_be_half_open(tiny_loaded: Callabl
         replace(opened, q=opened.q[:0])
     with pytest.raises(ValueError, match="q of self should have shape"):
         replace(opened, scores=opened.scores[:0])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "gpt_neox", "bart"])
+def test_a_sweep_of_patches_is_one_record_after_the_other(kind: str, tiny_loaded: Callable) -> None:
+    model = tiny_loaded(kind)
+    stream, attention = model.plan.streams[0].name, next(iter(model.plan.n_layer))
+    plain = model.record(TEXT)
+    last = plain.streams[-1]
+    target = tuple(map(int, last.ids[1:])) if model.start is not None else None
+
+    def difference(*asked: edits.Edit) -> float:
+        made = model.record(TEXT, asked, target)
+        logits = model.logits(made, last.name, 0)
+        return float(logits[11] - logits[7])
+
+    sites = model.patch_sites(TEXT, SECOND, stream, 0, 11, 7)
+    some = sites.only(sites.rows[-2:], [0, 2])
+    found = {effect.place: effect.value for effect in some.effects}
+    assert len(found) == some.places == 4 and sites.places > 4
+    for site, token in found:
+        patched = difference(edits.PatchSite(SECOND, site, token, stream))
+        assert found[site, token] == pytest.approx(patched, abs=PARITY)
+    heads = model.patch_heads(TEXT, SECOND, attention, 0, 11, 7)
+    found = {effect.place: effect.value for effect in heads.only([0]).effects}
+    assert sorted(found) == [(0, head) for head in range(model.card.n_head)]
+    for place in found:
+        patched = difference(edits.PatchHead(SECOND, *place, attention))
+        assert found[place] == pytest.approx(patched, abs=PARITY)
+    assert heads.clean == pytest.approx(difference(), abs=PARITY)
+    with pytest.raises(ValueError, match="'9.ffn.sum' is none of"):
+        sites.only(["9.ffn.sum"])

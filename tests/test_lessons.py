@@ -358,7 +358,7 @@ def test_half_a_surrogate_pair_in_a_lesson_is_replaced() -> None:
     assert lesson.from_word(made.word) == made == lesson.from_json(made.json)
     assert "a\ufffd" in opened_text(worksheet.document(made))
     app = page_at("lessons")
-    app.session_state["own_lesson"] = made
+    hold(app, made)
     clean(app.run())
     clean(page_at("heads", lesson=made.word))
 
@@ -414,7 +414,12 @@ def test_the_bar_shows_the_step_of_the_address_on_every_tab() -> None:
 @pytest.mark.parametrize("word", ["nowhere", "~nothing", "own"])
 def test_a_lesson_that_is_not_there_gets_a_sentence_and_the_tab(word: str) -> None:
     app = page_at("heads", lesson=word)
-    assert not app.exception and not bars(app) and app.info
+    assert not app.exception and not bars(app)
+    if word == "own":  # which the browser is asked for first
+        assert not app.info
+        app.session_state["lessons_read"] = True
+        app.run()
+    assert app.info
 
 
 def test_a_hostile_lesson_is_told_as_it_is_written() -> None:
@@ -442,7 +447,7 @@ def test_the_readers_own_lesson_is_one_press_away_and_open_where_it_has_steps() 
     app = clean(page_at("lessons", my_lesson="1"))
     assert "lesson_title" in {each.key for each in app.text_input}
     app = page_at("lessons")
-    app.session_state["own_lesson"] = OWN
+    hold(app, OWN)
     assert "lesson_title" in {each.key for each in clean(app.run()).text_input}
 
 
@@ -451,16 +456,69 @@ def test_a_text_that_no_address_holds_has_cards_that_are_pressed() -> None:
     assert not cards(app)["lecture"]["to"] and cards(app)["first-attention"]["to"]
 
 
+def hold(app: AppTest, lesson: Lesson) -> None:
+    """Make this the lesson of the visit."""
+    app.session_state["own_lesson"], app.session_state["own_lessons"] = "mine", {"mine": lesson}
+
+
+def held(app: AppTest) -> Lesson:
+    return app.session_state["own_lessons"][app.session_state["own_lesson"]]
+
+
 def test_steps_of_an_own_lesson_are_ordered_written_and_removed() -> None:
     app = page_at("lessons")
-    app.session_state["own_lesson"] = OWN
+    hold(app, OWN)
     clean(app.run())
     clean(app.button(key="arrow_downward 0").click().run())
-    headings = [each.address for each in app.session_state["own_lesson"].items]
+    headings = [each.address for each in held(app).items]
     assert headings == [each.address for each in reversed(OWN.items)]
     clean(app.button(key="remove 0").click().run())
-    (left,) = app.session_state["own_lesson"].items
+    (left,) = held(app).items
     assert left == OWN.items[0]
+    clean(app.button(key="duplicate 0").click().run())
+    assert held(app).items == (left, left)
+
+
+def test_what_is_typed_is_kept_where_its_step_is_moved_at_once() -> None:
+    app = page_at("lessons")
+    hold(app, OWN)
+    clean(app.run())
+    note = next(each for each in app.text_area if each.key.startswith("lesson note "))
+    note.set_value("Typed last.")
+    clean(app.button(key="arrow_downward 0").click().run())  # both in one run
+    first, second = held(app).items
+    assert (first, second.note) == (OWN.items[1], "Typed last.")
+    assert second.address == OWN.items[0].address
+
+
+@pytest.mark.parametrize("line", ["softmax(Q K^T / √d_k) V", "a_", "((((", "{", *HOSTILE.values()])
+def test_a_formula_of_a_step_is_typeset_or_told_and_breaks_nothing(line: str) -> None:
+    item = Item("/?layer=1", heading="Mine", says="See.", panel="words", formula=line[:4000])
+    made = lesson.from_json(Lesson("x", (item,)).json)
+    (bar,) = bars(clean(page_at("heads", lesson=made.word, lesson_step="1")))
+    node = bar["items"][0]["formula"]
+    assert node is None or (node[0] == "math" and "script" not in {each for each in names(node)})
+    if line == "softmax(Q K^T / √d_k) V":
+        assert {"math", "mfrac", "msqrt", "msup"} <= set(names(node))
+
+
+def names(node: list) -> list[str]:
+    """The names of the elements of a formula."""
+    inside = node[2] if isinstance(node[2], list) else []
+    return [node[0], *(each for one in inside for each in names(one))]
+
+
+def test_a_page_becomes_a_step_by_its_address_and_another_site_does_not() -> None:
+    app = page_at("lessons")
+    hold(app, OWN)
+    clean(app.run())
+    field = next(each for each in app.text_input if each.key == "lesson_address")
+    clean(field.set_value("http://here/architecture?tab=residual&layer=1").run())
+    assert held(app).items[-1].address == "/architecture?tab=residual&layer=1"
+    assert held(app).items[-1].panel == "residual.updates"
+    field = next(each for each in app.text_input if each.key == "lesson_address")
+    app = clean(field.set_value("javascript:alert(1)").run())
+    assert len(held(app).items) == len(OWN.items) + 1 and "leads to no tab" in app.warning[0].value
 
 
 # ---- the worksheet -------------------------------------------------------------

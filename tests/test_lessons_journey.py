@@ -155,12 +155,51 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     other.at_rest()
     sent = {"name": "lesson.json", "mimeType": "application/json", "buffer": file.read_bytes()}
     other.page.locator(".load input[type=file]").set_input_files(sent)
+    other.page.get_by_text(
+        "has 2 steps on Architecture: Residual stream, Attention: Heads"
+    ).wait_for()
+    assert other.page.locator("summary").count() == 0, "it is told before it is taken"
+    other.page.get_by_role("button", name="Open it").click()
     other.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
     other.page.get_by_role("link", name="Start", exact=True).last.click()
     at_step(other, 1, 2)
     other.page.locator(".lesson_bar summary", has_text="Note for the speaker").wait_for()
     other.leave()
     assert not other.wrong(), other.errors
+
+
+def test_own_lessons_outlive_their_window(visitor: Visitor) -> None:
+    page = visitor.open("?layer=1&head=5&token=9").page
+    add_to_lesson(visitor, 1)
+    visitor.until("() => Object.keys(localStorage).some((key) => /lesson /.test(key))")
+    page.reload()  # another visit, which knows of no lesson until the browser tells
+    visitor.drawn()
+    add_to_lesson(visitor, 2)
+    page.close()
+    page = visitor.page = visitor.context.new_page()
+    page.goto(f"{visitor.server}/learn")
+    page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
+    page.get_by_label("Title").fill("The first one")
+    page.get_by_label("Title").press("Enter")
+    visitor.at_rest()
+    page.get_by_role("button", name="New lesson").click()
+    page.locator("summary").first.wait_for(state="detached")
+    page.get_by_label("Add a page by its address").fill(f"{visitor.server}/predict?model=encoder")
+    page.get_by_label("Add a page by its address").press("Enter")
+    page.locator("summary", has_text=re.compile(r"1\. ")).wait_for()
+    visitor.until(HAS, ["The first one", "/predict?model=encoder"])
+    page.reload()
+    page.locator("summary", has_text=re.compile(r"1\. ")).wait_for()
+    chosen = page.get_by_role("combobox", name=re.compile("Lesson"))
+    chosen.click()
+    page.get_by_role("option", name="The first one").click()
+    page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
+    visitor.at_rest()
+    page.get_by_role("button", name="Delete this lesson").click()
+    visitor.until("() => !JSON.stringify(localStorage).includes('The first one')")
+
+
+HAS = "all => all.every((one) => JSON.stringify(localStorage).includes(one))"
 
 
 def test_a_lesson_on_a_phone(phone: Visitor) -> None:

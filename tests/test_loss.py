@@ -86,6 +86,7 @@ def test_one_step_is_one_step_of_torchs_optimiser(run, rate):
     assert done.scores[1] == pytest.approx(after[-1], rel=TOTAL, abs=TOTAL)
     nats = F.cross_entropy(torch.tensor(after), right(context), reduction="none").numpy()
     assert done.losses[1] == pytest.approx(nats, rel=TOTAL, abs=TOTAL)
+    # A weight whose move is as small as its last digit may stay in one of the two.
     assert done.moved == pytest.approx(sum(int(each.count_nonzero()) for each in changes), rel=0.01)
     assert done.largest == pytest.approx(
         max(float(each.abs().max()) for each in changes), rel=TOTAL
@@ -105,6 +106,7 @@ def test_a_small_step_lowers_the_loss_by_the_rate_times_the_squared_gradient(nam
     )
     before, after = map(float, done.losses.mean(axis=1))
     length = done.length / rate
+    # To first order: the curvature of the loss is left out.
     assert before - after == pytest.approx(rate * length**2, rel=0.35, abs=STORED)
 
 

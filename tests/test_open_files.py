@@ -124,6 +124,8 @@ def test_figures_are_for_those_that_the_operator_names(
         app = Starlette(routes=ROUTES)
         for host, status in (("127.0.0.1", local), ("203.0.113.7", other), ("nobody", 404)):
             assert TestClient(app, client=(host, 1)).get("/metrics").status_code == status, host
+            health = TestClient(app, client=(host, 1)).get("/healthz").status_code
+            assert (health == 404) == (status == 404), host
     finally:
         monkeypatch.undo()
         settings.cache_clear()

@@ -25,8 +25,10 @@ from starlette.testclient import TestClient
 from test_panels import NAMES, model_of, text_of
 from waiting import until
 
+from explorer import figure_engine
 from explorer.analysis.csv import plain_columns
 from explorer.components import codec
+from explorer.figure_export import Sheet
 from explorer.panels import address, spec
 from explorer.panels.choice import choices_of, parameters
 from explorer.server import panel
@@ -174,6 +176,20 @@ def test_no_choice_of_a_panel_is_called_as_a_word_of_the_run() -> None:
         called = {each.argument for each in parameters(spec.PANELS[name])}
         called |= {each.name for each in choices_of(spec.PANELS[name])}
         assert not called & {*address.OF_RUN}, name
+
+
+@pytest.mark.skipif(not figure_engine.is_there(), reason="nothing draws here")
+def test_a_picture_has_the_sheet_that_its_address_says(ask: TestClient) -> None:
+    plain = "/panel/residual.norms.svg?text=the+cat+sat"
+    said = ask.get(f"{plain}&width=8.5cm&caption=no&title=no")
+    assert said.status_code == 200 and 'width="85.00mm"' in said.text
+    panel = spec.PANELS["residual.norms"](Run("encoder", "the cat sat"))
+    sheet = Sheet("8.5cm", caption=False, title=False)
+    assert said.content == spec.FILES["svg"].make(panel, sheet)
+    assert ask.get(plain.replace("svg", "pdf") + "&width=8.5cm").content.startswith(b"%PDF")
+    for wrong in ("width=8.5parsec", "width=900cm", "caption=maybe"):
+        assert ask.get(f"{plain}&{wrong}").status_code == 400, wrong
+    assert ask.get(f"{plain.replace('svg', 'json')}&width=8.5cm").status_code == 400
 
 
 def test_a_bare_address_is_of_the_first_page_and_any_text_is_data(ask: TestClient) -> None:

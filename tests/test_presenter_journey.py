@@ -244,6 +244,20 @@ def test_pictures_are_presented_whole_and_fit_a_phone(visitor: driver.Visitor) -
 
 
 @driver.browser_test
+def test_a_p_before_there_is_a_picture_waits_for_it(visitor: driver.Visitor) -> None:
+    page, late = visitor.page, []
+    visitor.hold("presenter|panel", late)
+    page.goto(f"{visitor.server}/architecture?tab=positions&text=A+late+one")
+    while len(late) < 2:
+        page.wait_for_timeout(50)
+    page.keyboard.press("p")
+    assert page.locator("html[data-headlight-presenter]").count() == 0
+    for route in late:
+        route.continue_()
+    page.locator(".board .plate svg text:not(:empty)").first.wait_for()
+
+
+@driver.browser_test
 def test_a_picture_that_comes_late_is_presented(visitor: driver.Visitor) -> None:
     page, late = visitor.page, []
     visitor.hold("panel", late)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import read_once
 from stream_fixtures import streams
-from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, residual
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
@@ -88,7 +88,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(model: OwnModel) 
         assert residual.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
         assert residual.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
-        steps = residual.norm_stages(stream, norms, "0.attn", 1)
+        steps = residual.norm_stages(residual.norm_vectors(stream, norms, "0.attn", 1))
         mean, spread = steps["mean μ"], steps["spread σ"]
         assert mean[1] == pytest.approx(0, abs=STORED) and spread[2] == pytest.approx(1, abs=TOTAL)
         assert mean[-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=SUMMED)
@@ -266,3 +266,19 @@ def test_distance_is_counted_from_the_output_back() -> None:
             by_hand[output - token].append(x.grad[token].norm().item())
         assert not x.grad[output + 1 :].any()
     np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=PASSED)
+
+
+def test_three_directions_keep_their_angles_in_three_dimensions(model: OwnModel) -> None:
+    for _, stream in streams(model):
+        for place in residual.sublayers(stream):
+            sites = place.before, place.wrote, place.after
+            three = [residual.site_vectors(stream, site)[1] for site in sites]
+            drawn = residual.in_three(*three)
+            assert drawn[0][1:] == pytest.approx((0, 0)) and drawn[1][2] == pytest.approx(0)
+            for one, other in ((0, 1), (0, 2), (1, 2)):
+                true = residual.degrees(three[one], three[other])
+                assert residual.degrees(drawn[one], drawn[other]) == pytest.approx(
+                    true, abs=DEGREES
+                )
+    same = residual.in_three(three[0], 2 * three[0], -three[0])
+    assert same[:, 0] == pytest.approx((1, 1, -1)) and not same[:, 1:].any()

@@ -12,7 +12,7 @@ from app_harness import clean, page_at, panels_on, told
 from conftest import read_once
 from stream_fixtures import TEXT
 from streamlit.testing.v1 import AppTest
-from tolerances import STORED, SUMMED
+from tolerances import DEGREES, STORED, SUMMED
 
 from explorer.analysis import gradients as gradient_tables
 from explorer.analysis import opening
@@ -70,6 +70,15 @@ def test_the_selected_update_is_what_the_model_recorded() -> None:
             matrix.column_keys.index("1.ffn") + (2 if measure == "State norm" else 0),
         )
         profile, equation = beside.figures
+        for strip, vector in zip(equation.strips, (x, f, total, after)):
+            np.testing.assert_allclose(strip.values, vector)
+        if measure == "Rotation angle":
+            (before, _, turned), arcs = (each.at for each in profile.arrows), profile.arcs
+            assert arcs[1].text == value
+            assert angle(np.array(before), np.array(turned)) == pytest.approx(
+                angle(x, after), abs=DEGREES
+            )
+            continue
         own = next(each for each in profile.series if each.main)
         row = matrix.values[3][own.x.astype(int)]
         np.testing.assert_allclose(own.y, row)
@@ -77,8 +86,6 @@ def test_the_selected_update_is_what_the_model_recorded() -> None:
         values = matrix.values[:, own.x.astype(int)]
         np.testing.assert_allclose((band.base, band.y), (values.min(0), values.max(0)))
         np.testing.assert_allclose(median.y, np.median(values, axis=0))
-        for strip, vector in zip(equation.strips, (x, f, total, after)):
-            np.testing.assert_allclose(strip.values, vector)
     np.testing.assert_allclose(x + f, total, atol=SUMMED)
 
 
@@ -184,10 +191,17 @@ def test_a_norm_is_recomputed_and_batch_norm_moves_the_others() -> None:
     column = [each.site for each in measures.stream_norms(run.recording().streams[0])]
     np.testing.assert_allclose(before.values[:, column.index("2.ffn")], x.std(-1), rtol=SUMMED)
     steps, moves = residual.norm_steps(run, token=4, sublayer="2.ffn", times=5.0).figures
-    assert float(steps.rows[0][3]) == pytest.approx(np.linalg.norm(x[4]), abs=0.005)  # 2 decimals
-    assert float(steps.rows[-1][3]) == pytest.approx(
-        np.linalg.norm(at["2.ffn.normed"][4]), abs=0.005
-    )
+    of_norm = (x[4], at["2.ffn.normed"][4])
+    for frame, vector in zip((steps.frames[0], steps.frames[-1]), of_norm):
+        chart, facts = frame.figures
+        (bars,) = chart.series
+        width, (low, high) = bars.x[1] - bars.x[0], chart.x_range
+        inside = vector.clip(low, high)
+        drawn = [np.sum((inside >= left) & (inside < left + width)) for left in bars.x]
+        assert bars.y[:-1].tolist() == drawn[:-1] and bars.y.sum() == len(vector)
+        shown = [float(text.rstrip("°").replace("−", "-")) for text, _ in facts.facts]
+        true = vector.std(), vector.mean(), np.linalg.norm(vector)
+        assert shown[:3] == pytest.approx(true, rel=0.01, abs=0.005)  # 2 decimals
     own, batch = zip(*(row.values[:2] for row in moves.rows if row.key != "4"))
     assert not any(own) and any(batch), "LayerNorm leaves the others where they were"
     (selected,) = [row for row in moves.rows if row.selected]

@@ -176,3 +176,14 @@ def test_rollout_and_flow_say_where_weights_mislead_about_influence(model: str, 
     assert True in misled, "in some rows they do"
     for other in ({"kind": "Mean"}, {"kind": kind, "layer": 1}):
         assert "mislead" not in summary_panels.aggregated(run, token=8, **other).finding
+
+
+@pytest.mark.parametrize("layer", (None, 1))
+def test_a_mean_says_how_many_of_its_heads_give_another_word_more(layer: int | None) -> None:
+    run = Run("encoder", "The waiter brought the soup but it was cold.")
+    pattern = run.recording().attention[0].pattern
+    heads = pattern if layer is None else pattern[[layer]]
+    key = heads.mean(axis=(0, 1))[7].argmax()
+    n = sum(row[7].argmax() != key for each in heads for row in each)
+    finding = summary_panels.aggregated(run, token=7, layer=layer).finding
+    assert f"hides that {n} of these {heads.shape[0] * heads.shape[1]} heads" in finding

@@ -347,3 +347,14 @@ def test_models_that_a_text_is_compared_in_are_those_whose_heads_vote() -> None:
     assert voting == [name for name in opening.VOTING if name in there]
     sizes = [registry.load(name).card.n_parameters for name in voting]
     assert sizes == sorted(sizes) and sizes[1] <= opening.CHEAP
+
+
+@pytest.mark.parametrize("text", ["Marmalade", "Hi", "rain.", "  Unbelievably!  "])
+def test_one_word_has_nobody_to_look_at_until_a_head_is_asked_for(text: str) -> None:
+    for asked, is_alone in (({}, True), ({"layer": "1", "head": "2"}, False)):
+        shown = screen({"text": text, "model": "encoder", **asked})
+        on_show = HeadOnShow.of(shown.run, shown.chosen, shown.words())
+        assert on_show.is_alone == is_alone
+        assert (on_show.headline == "One word has nobody to look at") == is_alone
+    two = screen({"text": f"{text} falls", "model": "encoder"})
+    assert not HeadOnShow.of(two.run, two.chosen, two.words()).is_alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -219,15 +220,27 @@ def _alike(one: Recording, other: Recording) -> None:
 
 
 @pytest.mark.slow
-def test_halves_of_16_bits_are_refused_and_64_bits_are_not(tiny_folder: Callable) -> None:
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_16_bits_are_read_in_32_and_64_are_read_as_they_are(
+    tiny_folder: Callable, family: str
+) -> None:
     import transformers
 
-    own = transformers.AutoModelForCausalLM.from_pretrained(tiny_folder("gpt2"))
+    kind = "AutoModelForMaskedLM" if family == "bert" else "AutoModelForCausalLM"
+    own = getattr(transformers, kind).from_pretrained(tiny_folder(family))
     plain = headlight.wrap(own).record([5, 6, 7])
     exact = headlight.wrap(own.double()).record([5, 6, 7])
     np.testing.assert_allclose(exact.streams[0].resid, plain.streams[0].resid, atol=SUMMED)
-    with pytest.raises(ValueError, match="bfloat16, in which the sums"):
-        headlight.wrap(own.bfloat16())
+    half = own.bfloat16()
+    with pytest.warns(
+        headlight.Notice, match="bfloat16: what is read is a copy of them in torch.fl"
+    ):
+        read = headlight.wrap(half)
+    assert next(half.parameters()).dtype == torch.bfloat16, "the caller's own is as it was"
+    expected = headlight.wrap(deepcopy(half).float()).record([5, 6, 7])
+    np.testing.assert_array_equal(
+        read.record([5, 6, 7]).streams[0].resid, expected.streams[0].resid
+    )
 
 
 def test_the_module_is_what_its_name_says() -> None:

@@ -101,10 +101,11 @@ def distance_penalty(recording: Recording, attention: Attention, head: int) -> n
 def allowed_cells(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """The cells (query, key) in which a head may attend: those of its layer without the edges that
     edits cut."""
-    allowed = np.asarray(attention.allowed[layer])
-    return np.asarray(
-        edited(allowed, recording.edits, place_of(attention.name, layer, "mask"), head)
-    )
+    allowed, place = np.asarray(attention.allowed[layer]), place_of(attention.name, layer, "mask")
+    if not edits_at(recording.edits, place):
+        return allowed
+    of_heads = np.broadcast_to(allowed, (attention.pattern.shape[1], *allowed.shape))
+    return np.asarray(edited(of_heads, recording.edits, place)[head])
 
 
 def head_weights(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:

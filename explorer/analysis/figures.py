@@ -8,8 +8,9 @@ named in `select`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -41,18 +42,27 @@ class Figure:
     """Base of every figure: a title, a line below it, and the choices that a press sets.
 
     select: names of the address, such as ("token", "source"); what is pressed gives a value for
-    each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart.
+    each. hint: what a press does, on the page alone. follows: the choice of a slider beside it,
+    whose frame is marked: the guide of a chart.
     """
 
     title: str = ""
     note: str = ""
     select: tuple[str, ...] = field(default=(), kw_only=True)
     follows: str = field(default="", kw_only=True)
+    hint: str = field(default="", kw_only=True)
 
     @property
     def kind(self) -> str:
         """The name of the figure for the renderer."""
         return type(self).__name__.lower()
+
+    def save(self, path: str | Path, **sheet: Any) -> None:
+        """Write this figure of a panel alone, as the panel's `save` writes all of them, which has
+        the arguments. Raises ValueError as that does, and for a figure that no panel has."""
+        if (panel := vars(self).get("panel")) is None:
+            raise ValueError("this figure is of no panel")
+        replace(panel, figures=(self,)).save(path, **sheet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +240,7 @@ class Cloze(Figure):
     selected: the one that the bars hang from. names: what each is called by itself, as a screen
     reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model
     does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar
-    sets. hint: what a press does, on the page alone.
+    sets.
     """
 
     tokens: Annotated[tuple[str, ...], TOKENS] = ()
@@ -243,7 +253,6 @@ class Cloze(Figure):
     breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
     rows: Annotated[tuple[BarRow, ...], ROWS] = ()
     select_row: tuple[str, ...] = ()
-    hint: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -543,6 +552,33 @@ class Dials(Figure):
     """Rotations one after another."""
 
     dials: Annotated[tuple[Rotation, ...], Along(["dials"])] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """A direction in three dimensions, of length 1: its name, and where it points."""
+
+    label: str
+    at: tuple[float, float, float]
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """The angle between two arrows, by their places, as text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere(Figure):
+    """Directions from the middle of a sphere of radius 1 to its surface, and angles between them.
+    The first two arrows lie in the plane of its equator."""
+
+    arrows: tuple[Arrow, ...] = ()
+    arcs: tuple[Arc, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

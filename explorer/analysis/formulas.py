@@ -19,7 +19,7 @@ import numpy as np
 
 from explorer.analysis import anatomy, consistency, positions, predictions, residual
 from explorer.analysis.consistency import SUM_ROUNDING, Check
-from explorer.analysis.formatting import Written
+from explorer.analysis.formatting import Written, plural, shortened
 from explorer.analysis.gradients import NETWORK_WIDTH
 from explorer.analysis.measure import (
     FEWEST,
@@ -36,7 +36,15 @@ from explorer.analysis.measure import (
     subsample,
 )
 from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
-from explorer.analysis.weight_texts import MOST_TERMS, aligned, largest, powers, terms, texts
+from explorer.analysis.weight_texts import (
+    MOST_TERMS,
+    aligned,
+    largest,
+    powers,
+    term_places,
+    terms,
+    texts,
+)
 from explorer.text.templates import sentences
 from models.edits import (
     OtherPositions,
@@ -51,9 +59,20 @@ from models.results import softmax as probabilities
 
 REASONS = sentences("formulas", "untestable")
 
-Number = float | int | Sequence[tuple[float, ...]]  # the last: a sum of products
+
+@dataclass(frozen=True)
+class Name:
+    """A factor of a sum as a symbol: its letter and its index, or what stands for the rest."""
+
+    letter: str
+    index: str
+
+
+# The last two: a sum of products, and the names of its factors.
+Number = float | int | Sequence[tuple[float, ...]] | Sequence[tuple[Name, ...]]
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
+LONGEST_INDEX = 12  # characters of a word that is the index of a symbol
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
 # Edits that turn queries and keys otherwise, or share them.
@@ -161,6 +180,10 @@ class RecordedPlace:
             raise Untestable(LACKS)
         return contributions
 
+    def key_word(self, key: int) -> str:
+        """The label of a key of its attention."""
+        return self.context.recording.stream(self.attention.key).tokens[key]
+
     @property
     def projection(self) -> anatomy.Outputs:
         """W_O and its bias."""
@@ -201,6 +224,25 @@ def _compared(pairs: Callable[[], Pairs], share: float = SUM_ROUNDING) -> Callab
     return check
 
 
+def _summed(
+    *factors: np.ndarray,
+    letters: str,
+    labels: Callable[[int], str] = str,
+    write: Callable[[float], str] | None = None,
+) -> dict[str, Any]:
+    """A sum of products as `terms` lists it, and the names of its factors. letters: one for each of
+    the factors; labels: the index of a place."""
+    places = term_places(*factors)
+    names = [
+        tuple(Name(letter, shortened(labels(int(at)), LONGEST_INDEX)) for letter in letters)
+        for at in places
+    ]
+    rest = len(factors[0]) - len(places)
+    if rest:
+        names.append((Name("", plural(rest, "other")),))
+    return {"sum": terms(*factors, write=write), "names": names}
+
+
 # ---- one head ------------------------------------------------------------------------------------
 
 
@@ -226,7 +268,7 @@ def dot(at: RecordedPlace) -> Evidence:
     )
     cell = at.cell
     numbers: dict[str, Number] = {
-        "sum": terms(cell.q, cell.k),
+        **_summed(cell.q, cell.k, letters="qk"),
         "dot": Written(cell.dots[cell.key], texts(cell).dot),
     }
     return Evidence(_compared(pairs), numbers)
@@ -286,7 +328,9 @@ def rows(at: RecordedPlace) -> Evidence:
     """The sum of a row of weights beside 1."""
     weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
     allowed = at.attention.allowed[at.layer, at.token]
-    numbers: dict[str, Number] = {"sum": terms(weights[allowed]), "one": 1.0}
+    places = np.flatnonzero(allowed)
+    of_key = lambda each: at.key_word(int(places[each]))
+    numbers = _summed(weights[allowed], letters="a", labels=of_key) | {"one": 1.0}
     return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
 
 
@@ -303,7 +347,10 @@ def mean_distance(at: RecordedPlace) -> Evidence:
         for pattern in of.pattern[at.layer].astype(np.float64):
             yield (pattern * apart).sum(axis=1), np.array([a @ b for a, b in zip(pattern, apart)])
 
-    return Evidence(_compared(pairs), {"sum": terms(row, own), "distance": float(row @ own)})
+    return Evidence(
+        _compared(pairs),
+        _summed(row, own, letters="ad", labels=at.key_word) | {"distance": float(row @ own)},
+    )
 
 
 def mask(at: RecordedPlace) -> Evidence:
@@ -339,7 +386,8 @@ def _of_value(at: RecordedPlace) -> dict[str, Number]:
     dimension = largest(cell.z)
     values = cell.v[:, dimension]
     write = partial(aligned, decimals=texts(cell).weight_decimals)
-    return {"sum": terms(cell.weights, values, write=write), "z_i": float(cell.z[dimension])}
+    named = _summed(cell.weights, values, letters="av", labels=at.key_word, write=write)
+    return named | {"z_i": float(cell.z[dimension]), "m": dimension}
 
 
 def attention(at: RecordedPlace) -> Evidence:
@@ -380,9 +428,9 @@ def permutation(at: RecordedPlace) -> Evidence:
             expected = of.pattern[layer].astype(np.float64) @ of.v[layer].astype(np.float64)
             yield weights @ v, expected[:, order]
 
-    products = terms(cell.weights, values)
-    z_i = _of_value(at)["z_i"]
-    numbers: dict[str, Number] = {"sum": products, "other": products[::-1], "z_i": z_i}
+    named = _summed(cell.weights, values, letters="av", labels=at.key_word)
+    numbers = _of_value(at) | named
+    numbers |= {"other": named["sum"][::-1], "other_names": named["names"][::-1]}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -403,7 +451,9 @@ def concatenation(at: RecordedPlace) -> Evidence:
     heads = at.outputs
     dimension = largest(heads.total)
     parts = np.append(heads.by_head[:, dimension], heads.bias[dimension])
-    numbers: dict[str, Number] = {"sum": terms(parts), "y": float(heads.total[dimension])}
+    labels = lambda each: str(each) if each < len(parts) - 1 else "b"
+    numbers = _summed(parts, letters="y", labels=labels)
+    numbers |= {"y": float(heads.total[dimension]), "m": dimension}
     outputs = at.context.outputs()
     return Evidence(lambda: consistency.attention_outputs(at.context.recording, outputs), numbers)
 
@@ -435,8 +485,9 @@ def output_gradient(at: RecordedPlace) -> Evidence:
     own = of.heads[at.head, at.token]
     dimension = largest(own)
     numbers: dict[str, Number] = {
-        "sum": terms(output[at.token], w_o[at.head, dimension]),
+        **_summed(output[at.token], w_o[at.head, dimension], letters="gw"),
         "z": float(own[dimension]),
+        "m": dimension,
     }
     pairs = lambda: ((output @ each.T, heads) for each, heads in zip(w_o, of.heads))
     return Evidence(_compared(pairs), numbers)
@@ -461,7 +512,10 @@ def messages(at: RecordedPlace) -> Evidence:
                 total = total + z @ w_o[layer, head].astype(np.float64)
             yield total, at.stream.at(site)
 
-    numbers: dict[str, Number] = {"sum": terms(parts), "y": float(outputs.total[dimension])}
+    keys = np.flatnonzero(edges)
+    labels = lambda each: at.key_word(int(keys[each])) if each < len(keys) else "b"
+    numbers = _summed(parts, letters="m", labels=labels)
+    numbers |= {"y": float(outputs.total[dimension]), "m": dimension}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -503,8 +557,12 @@ def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
         by_head = projected.reshape(-1, getattr(of, name).shape[-1])
         own = head * len(by_head) // of.pattern.shape[1]  # of heads that share keys and values
         dimension = own * by_head.shape[1] + largest(by_head[own])
-        products = terms(np.append(row, 1.0), np.append(w[:, dimension], bias[dimension]))
-        numbers |= {f"{name}_sum": products, name: float(projected[dimension])}
+        factors = np.append(row, 1.0), np.append(w[:, dimension], bias[dimension])
+        labels = lambda each, n=len(row): str(each) if each < n else "b"
+        named = _summed(*factors, letters="xw", labels=labels)
+        numbers |= {f"{name}_{key}": each for key, each in named.items()}
+        numbers[name] = float(projected[dimension])
+        numbers[f"{name}_m"] = dimension % by_head.shape[1]
     return Evidence(_compared(pairs), numbers)
 
 
@@ -559,6 +617,8 @@ def rotary(at: RecordedPlace) -> Evidence:
         "second": float(made[pair + n]),
         "q": float(query[pair]),
         "q_further": float(query[pair + n]),
+        "m": pair,
+        "n": pair + n,
     }
     return Evidence(_compared(pairs), numbers)
 
@@ -654,6 +714,7 @@ def embedding(at: RecordedPlace) -> Evidence:
         "e": float(words[at.token, dimension] / np.sqrt(d)),
         "p": float(places[at.token, dimension]),
         "h": float(sums[at.token, dimension]),
+        "m": dimension,
     }
     return Evidence(_compared(lambda: [(words + places, sums)]), numbers)
 
@@ -676,6 +737,8 @@ def sinusoids(at: RecordedPlace) -> Evidence:
         "i": row,
         "d": d,
         "m": 2 * pair,
+        "even": 2 * pair,
+        "odd": 2 * pair + 1,
         "sin": float(drawn[2 * pair]),
         "cos": float(drawn[2 * pair + 1]),
     }
@@ -716,6 +779,8 @@ def shift(at: RecordedPlace) -> Evidence:
         "sin": float(drawn[row, 2 * pair]),
         "cos": float(drawn[row, 2 * pair + 1]),
         "further": float(drawn[row + by, 2 * pair]),
+        "even": 2 * pair,
+        "odd": 2 * pair + 1,
     }
     pairs = lambda: (
         (positions.rotate_positions(encoding[: n - each], each), encoding[each:])
@@ -750,7 +815,10 @@ def added(at: RecordedPlace) -> Evidence:
         residual.site_vectors(stream, s)[at.token] for s in (of.before, of.wrote, of.total)
     )
     dimension = largest(total)
-    numbers = {name: float(each[dimension]) for name, each in (("x", x), ("f", f), ("y", total))}
+    numbers: dict[str, Number] = {
+        name: float(each[dimension]) for name, each in (("x", x), ("f", f), ("y", total))
+    }
+    numbers["m"] = dimension
     return Evidence(lambda: consistency.residual_sums(at.context.recording), numbers)
 
 
@@ -839,6 +907,7 @@ def recurrence(at: RecordedPlace) -> Evidence:
     carried = float((w @ state)[dimension])
     read = float(inputs[min(at.token, len(inputs) - 1), dimension])
     numbers: dict[str, Number] = {"w": carried, "u": read, "h": float(np.tanh(carried + read))}
+    numbers["m"] = dimension
     pairs = lambda: [(product(), _derivative(run, np.zeros(side)))]
     return Evidence(_compared(pairs), numbers)
 
@@ -869,6 +938,7 @@ def _normed(at: RecordedPlace, centred: bool) -> Evidence:
         "gain": float(gain[dimension]),
         "bias": float(bias[dimension]),
         "y": float(y[dimension]),
+        "m": dimension,
     }
     norms = {each.name: at.context.norms(each.name) for each in at.context.recording.streams}
     return Evidence(lambda: consistency.layer_norms(at.context.recording, norms), numbers)
@@ -899,6 +969,7 @@ def batch_norm(at: RecordedPlace) -> Evidence:
         "mean": float(mean[dimension]),
         "spread": float(spread[dimension]),
         "y": float(standardized[at.token, dimension]),
+        "m": dimension,
     }
     pairs = lambda: [
         (np.zeros_like(mean), standardized.mean(axis=0)),
@@ -962,9 +1033,11 @@ def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
     column = hidden.writes[:, dimension].astype(np.float64)
     weights = np.divide(column, hidden.after, out=np.zeros_like(column), where=hidden.after != 0)
     units = np.append(hidden.after.astype(np.float64), 1.0)
+    labels = lambda each: str(each) if each < len(column) else "b"
     numbers: dict[str, Number] = {
-        "sum": terms(units, np.append(weights, hidden.bias[dimension])),
+        **_summed(units, np.append(weights, hidden.bias[dimension]), letters="aw", labels=labels),
         "y": float(wrote[dimension]),
+        "m": dimension,
     }
 
     def pairs() -> Pairs:

@@ -25,7 +25,7 @@ token must attend to itself."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -449,6 +449,10 @@ def _name_scores(
     return float("nan"), float("nan"), 0, 0
 
 
+# Cells (query, key) of a pattern, bool: for every text, or made of one.
+Cells = np.ndarray | Callable[[Recording, Attention], np.ndarray]
+
+
 @dataclass(frozen=True, eq=False)
 class _RelationMasks:
     """The relations that an attention can show on a text and that can name a head, each with some
@@ -460,19 +464,55 @@ class _RelationMasks:
     even: np.ndarray
 
 
+def pattern_scores(
+    recording: Recording,
+    attention: Attention,
+    own: Mapping[str, Cells],
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """The patterns that a text can show: name, score (layer, head), and chance of the same shape;
+    NaN in layers whose mask leaves no choice. own: those of a caller, in the place of ours: cells
+    (query, key), or what makes them. Raises ValueError for cells of another shape."""
+    shape = attention.pattern.shape[:2]
+    made = {}
+    for name, cells in own.items():
+        given = cells(recording, attention) if callable(cells) else cells
+        made[name] = np.asarray(given, bool)
+        if made[name].shape != attention.pattern.shape[2:]:
+            raise ValueError(
+                f"the cells of {name!r} are (query, key), {attention.pattern.shape[2:]} of this "
+                f"text, and not {made[name].shape}"
+            )
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for at, _ in attention.masks:
+        part = attention.of_layers(at)
+        masks = _relation_masks(recording, part, with_pronouns=True, own=made)
+        for name, mask, even in zip(masks.names, masks.masks, masks.even):
+            score, chance = found.setdefault(name, (np.full(shape, np.nan), np.full(shape, np.nan)))
+            score[at] = token_relations.mass(part.pattern, mask).mean(-1)
+            chance[at] = even[even > 0].mean()
+    for name, (score, chance) in found.items():
+        yield name, score, chance
+
+
 def _relation_masks(
-    recording: Recording, attention: Attention, layer: int = 0, with_pronouns: bool = False
+    recording: Recording,
+    attention: Attention,
+    layer: int = 0,
+    with_pronouns: bool = False,
+    own: Mapping[str, np.ndarray] | None = None,
 ) -> _RelationMasks:
-    """Within one text the relations of order and of words, between two those of relative place.
-    Cells that are allowed in the layer alone, and none of a row whose allowed cells all stand in
-    the relation."""
+    """Within one text the relations of order and of words, between two those of relative place; in
+    their place a caller's `own`, where there are any. Cells that are allowed in the layer alone,
+    and none of a row whose allowed cells all stand in the relation."""
     keys = recording.stream(attention.key)
-    if attention.query == attention.key:
+    if own:
+        masks_by_name, names = dict(own), tuple(own)
+    elif attention.query == attention.key:
         masks_by_name = token_relations.positional_relations(
             keys.special
         ) | token_relations.repetition_relations(keys.tokens, keys.special)
         masks_by_name[PRONOUN] = _pronoun_mask(recording, attention, with_pronouns)
-        names: tuple[str, ...] = (*NAMING, PRONOUN)
+        names = (*NAMING, PRONOUN)
     else:
         masks_by_name = token_relations.cross_relations(
             attention.pattern.shape[2], keys.tokens, keys.special

@@ -178,6 +178,9 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(length > 0, np.clip((a * b).sum(-1) / length, -1, 1), np.nan)
 
 
+PARALLEL = 1e-6  # of a direction: a smaller rest is rounding
+
+
 def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Angles along the last axis in degrees, 0 to 180, NaN where a vector has no length.
 
@@ -187,6 +190,18 @@ def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (each / _length(each)[..., None] for each in (a, b))
     return np.degrees(2 * np.arctan2(_length(a - b), _length(a + b)))
+
+
+def in_three(*vectors: np.ndarray) -> np.ndarray:
+    """The directions of three vectors in three dimensions, (vector, 3), all angles between them as
+    they are: the first along the first axis, the second in the plane of the first two."""
+    basis = list[np.ndarray]()
+    units = [each.astype(np.float64) / (np.linalg.norm(each) or 1.0) for each in vectors]
+    for unit in units:
+        rest = unit - sum((each * (each @ unit) for each in basis), np.zeros_like(unit))
+        size = float(np.linalg.norm(rest))
+        basis.append(rest / size if size > PARALLEL else np.zeros_like(unit))
+    return np.array([[float(unit @ each) for each in basis] for unit in units])
 
 
 def _length(vectors: np.ndarray) -> np.ndarray:
@@ -524,10 +539,9 @@ def norm_error(stream: Stream, norms: Norms) -> float:
     return worst
 
 
-def norm_stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
-    """One norm at one token, step by step, as named columns: the mean, sigma and length after each
-    of STAGES, of an RMSNorm after each of RMS_STAGES, the last left out where it has no bias.
-    "sum": what it takes."""
+def norm_vectors(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, np.ndarray]:
+    """One norm at one token, step by step: the vector after each of STAGES, of an RMSNorm after
+    each of RMS_STAGES, the last left out where it has no bias. "sum": what it takes."""
     norm = next(candidate for candidate in stream_norms(stream) if candidate.site == site)
     gain, bias, eps, centred = norms[site]
     x = site_vectors(stream, norm.before)[token]
@@ -539,12 +553,18 @@ def norm_stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
         normed * gain,
         *([normed * gain + bias] if centred or bias.any() else []),
     ]
+    return dict(zip(STAGES if centred else RMS_STAGES, steps))
+
+
+def norm_stages(vectors: Mapping[str, np.ndarray]) -> Columns:
+    """The mean, sigma and length after each step of a norm, of `norm_vectors`, as named columns."""
+    steps = list(vectors.values())
     return {
-        "step": (STAGES if centred else RMS_STAGES)[: len(steps)],
+        "step": list(vectors),
         "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
         "spread σ": [float(step.std()) for step in steps],
         "length": [float(np.linalg.norm(step)) for step in steps],
-        "turned from the sum °": [float(degrees(x, step)) for step in steps],
+        "turned from the sum °": [float(degrees(steps[0], step)) for step in steps],
     }
 
 

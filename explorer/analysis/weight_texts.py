@@ -122,9 +122,7 @@ def terms(
     """A sum of products: the largest ones with their factors, and the rest in one. write: what
     writes the first factors, None where any figures do."""
     products = np.prod(factors, axis=0)
-    size = np.abs(products)
-    order = results.largest(size, MOST_TERMS)
-    order = order[size[order] >= SMALLEST_TERM * size.max()]
+    order = term_places(*factors)
     listed = []
     for at in order:
         first, *others = (float(each[at]) for each in factors)
@@ -132,6 +130,13 @@ def terms(
     if len(order) == len(products):
         return listed
     return [*listed, (float(products.sum() - products[order].sum()),)]
+
+
+def term_places(*factors: np.ndarray) -> np.ndarray:
+    """The places of those products that `terms` lists one by one."""
+    size = np.abs(np.prod(factors, axis=0))
+    order = results.largest(size, MOST_TERMS)
+    return order[size[order] >= SMALLEST_TERM * size.max()]
 
 
 def largest(vector: np.ndarray) -> int:

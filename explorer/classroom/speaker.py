@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from explorer import html_export
 from explorer.classroom.codes import normalized_code
 from explorer.classroom.routes import MOST_BYTES, MOST_PICTURE, NO_STORE, class_service, respond
 from explorer.components import bundle
@@ -35,7 +34,7 @@ async def page(request: Request) -> Response:
     is told it."""
     module = f"{bundle.ROUTE}/{bundle.folder()}/speaker.js"
     words = named("classroom", "speaker")
-    html = PAGE.format(module=module, theme=html_export.theme(), **words)
+    html = PAGE.format(module=module, theme=bundle.theme(), **words)
     return HTMLResponse(html, headers=NO_STORE)
 
 

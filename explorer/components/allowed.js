@@ -42,7 +42,7 @@ export const SVG = {
 };
 
 export const MATH = {
-  elements: all("math mfrac mi mn mo mover mrow msqrt msub msup mtext munder"),
+  elements: all("math mfrac mi mn mo mover mrow msqrt msub msup mtable mtd mtext mtr munder"),
   attributes: all("class data-symbol display title"),
 };
 

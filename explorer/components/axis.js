@@ -30,7 +30,10 @@ export function ticks(low, high, log = false) {
       }
     return list;
   }
-  const size = nice(high - low, 3);
+  const within = (/** @type {number} */ step) =>
+    Math.floor(high / step) - Math.ceil(low / step) + 1;
+  const rough = nice(high - low, 3); // three numbers tell an axis, where they fit
+  const size = within(rough) < 3 ? nice(high - low, 4, [1, 2, 2.5, 5, 10]) : rough;
   for (let at = Math.ceil(low / size - 1e-9); at * size <= high + size * 1e-9; at++)
     list.push(+(at * size).toPrecision(10));
   return list;

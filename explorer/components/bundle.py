@@ -28,6 +28,17 @@ IMPORT = re.compile(r'^import (?:(\w+)|\{([^}]*)\}) from "\./([\w.]+)";\n', re.M
 EXPORT = re.compile(
     r"^export (?=(?:async )?(?:function|class|const|let) (\w+|\[[\w, ]+\]))", re.MULTILINE
 )
+# What views call the colours of a theme.
+VARIABLES = {
+    "primaryColor": "primary-color",
+    "backgroundColor": "background-color",
+    "secondaryBackgroundColor": "secondary-background-color",
+    "textColor": "text-color",
+    "borderColor": "border-color",
+    "blueTextColor": "blue-text-color",
+    "chartSequentialColors": "chart-sequential-colors",
+    "chartCategoricalColors": "chart-categorical-colors",
+}
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 
 
@@ -131,3 +142,25 @@ def colours(name: str) -> dict[str, object]:
         "sequential": theme["chartSequentialColors"],
         "categorical": theme["chartCategoricalColors"],
     }
+
+
+@cache
+def theme() -> str:
+    """Write the app's colours, light and dark, and its type into a style."""
+    own = tomllib.loads(THEME.read_text("utf-8"))["theme"]
+    light, dark = (_colours(own[name]) for name in ("light", "dark"))
+    return (
+        f":root{{color-scheme:light;--st-font:{own['font']};"
+        f"--st-base-radius:{own['baseRadius']};{light}}}\n"
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+        "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"
+        f"{{color-scheme:dark;{dark}}}}}\n"
+    )
+
+
+def _colours(theme: dict[str, Any]) -> str:
+    return "".join(
+        f"--st-{name}:{','.join(value) if isinstance(value, list) else value};"
+        for key, name in VARIABLES.items()
+        if (value := theme.get(key))
+    )

@@ -14,7 +14,9 @@ const say = sentences("class");
 
 const NAME = "headlight class";
 const ASIDE = "headlight class aside";
-export const ROOT = new URL("../../", import.meta.url);
+// A file holds this module in itself: it has no address of the app.
+const OWN = import.meta.url;
+export const ROOT = new URL("../../", /^(blob|data):/.test(OWN) ? document.baseURI : OWN);
 /** The channel between the wall and a speaker's window of its browser. */
 export const CHANNEL = `headlight speaker ${ROOT.pathname}`;
 

@@ -4,7 +4,8 @@
 
 import { decode } from "./codec.js";
 import { measureBy } from "./draw.js";
-import { filed, resolved } from "./panel_layout.js";
+import { filed, fitting, resolved } from "./panel_layout.js";
+import { cut } from "./slide_layout.js";
 import { lookOf } from "./theme.js";
 
 /**
@@ -15,7 +16,13 @@ import { lookOf } from "./theme.js";
 export function drawn(bytes, { colours, font, ...sheet }) {
   measureBy(font);
   const { header, blocks } = decode(bytes);
-  const view = /** @type {any} */ ({ header, figures: resolved(header.figures, blocks) });
+  const all = resolved(header.figures, blocks);
+  const most = sheet.width && fitting(sheet.width);
+  const isWide = (/** @type {any} */ one) => most && one.words?.length && one.kind === "matrix";
+  const figures = all.map((/** @type {any} */ one) =>
+    isWide(one) ? cut(one, Infinity, header.finding, most) : one,
+  );
+  const view = /** @type {any} */ ({ header, figures });
   const { svg, width, height } = filed(view, lookOf(colours), sheet);
   return JSON.stringify({ svg, width, height });
 }

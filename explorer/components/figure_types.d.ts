@@ -3,6 +3,20 @@
 /** An array of numbers as it arrives. */
 export type Numbers = Float32Array;
 
+/** The angle between two arrows, by their places, as text. */
+export interface Arc {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** A direction in three dimensions, of length 1: its name, and where it points. */
+export interface Arrow {
+  label: string;
+  at: [number, number, number];
+  selected: boolean;
+}
+
 /** A row of bars: its label, and for each column a length and a text. key: what a press sets, None for a row without one; outline: a length that is drawn as a dashed frame over the first bar; start: where the first bar begins, in a sum that is drawn step by step. */
 export interface BarRow {
   label: string;
@@ -79,7 +93,7 @@ export interface Cloud {
   keys: string[];
 }
 
-/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. hint: what a press does, on the page alone. */
+/** A sentence in large type with empty boxes for words, and below one of them the likeliest words for it as bars, whose full length is 1. tokens: "" for an empty box; spaced: whether a space stands before each. blanks: the boxes; selected: the one that the bars hang from. names: what each is called by itself, as a screen reader says it. keys: what a press on each sets, nothing where "". pale: tokens that the model does not read. breaks: tokens that begin a line. select_row: the choices that a press on a bar sets. */
 export interface Cloze extends Figure {
   tokens: string[];
   spaced: boolean[];
@@ -91,7 +105,6 @@ export interface Cloze extends Figure {
   breaks: number[];
   rows: BarRow[];
   select_row: string[];
-  hint: string;
 }
 
 /** Rotations one after another. */
@@ -123,13 +136,14 @@ export interface Facts extends Figure {
   facts: [string, string][];
 }
 
-/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
+/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. hint: what a press does, on the page alone. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
 export interface Figure {
   kind: string;
   title: string;
   note: string;
   select: string[];
   follows: string;
+  hint: string;
 }
 
 /** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. lanes: the words that race. matters: the columns that change the answer's place most; slow: those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
@@ -426,6 +440,12 @@ export interface Series {
   main: boolean;
   shape: string;
   base: Numbers | null;
+}
+
+/** Directions from the middle of a sphere of radius 1 to its surface, and angles between them. The first two arrows lie in the plane of its equator. */
+export interface Sphere extends Figure {
+  arrows: Arrow[];
+  arcs: Arc[];
 }
 
 /** Figures one below the other in one column; `main`: the one that stays where one has room. Charts over the same x axis are aligned. */

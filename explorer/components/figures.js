@@ -28,6 +28,7 @@ import { sentencevotes } from "./vote_figure.js";
 /** A graph, and of one that is cut all edges, by whose scale they are drawn. @typedef {import("./figure_types").Graph & { scaled?: any[] }} Graph */
 /** Links whose words may stand aside. @typedef {import("./figure_types").Links & { own?: any, column?: any, keys?: any, keys_right?: any, select_right?: any, faintest?: any }} Links */
 /** @typedef {import("./figure_types").Loops} Loops */
+/** @typedef {import("./figure_types").Sphere} Sphere */
 /** @typedef {import("./figure_types").Strips} Strips */
 /** Tokens that may have tints of their own. @typedef {import("./figure_types").TokenRow & { tints?: any, missing?: any, small?: boolean }} TokenRow */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
@@ -46,6 +47,7 @@ const KINDS = {
   stack,
   loops,
   dials,
+  sphere,
   facts,
   flow,
   picturecard,
@@ -103,7 +105,9 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   const omitted = HOLDERS.includes(figure.kind) ? own : pen.omitted;
   pen.omitted = [...before, ...pen.omitted];
   const isCut = pen.pane && height && pen.pane.box[3] + pen.pane.box[5] > height;
-  const notes = written(omitted, figure.note, isCut && figure.frame_note);
+  const isPage = pen.screen && !pen.least;
+  const hint = isPage && figure.kind !== "cloze" && figure.hint; // which has its own place for it
+  const notes = written(omitted, figure.note, isCut && figure.frame_note, hint);
   for (const line of notes) {
     pen.text(x, top + 0.7 * letter, line, { size: 0.85, alpha: 0.75 });
     top += NOTE * letter;
@@ -741,6 +745,82 @@ function dials(pen, { dials: list }, { x, y, width }) {
     }
   });
   return Math.ceil(list.length / columns) * high;
+}
+
+// How the sphere is seen: turned to the left and tilted, in degrees.
+const [TURNED, TILTED] = [-12, 58].map((each) => (each * Math.PI) / 180);
+
+/** Arrows on a sphere, seen from the side, and arcs of the great circles between their ends. @param {Pen} pen @param {Sphere} figure @param {Box} box */
+function sphere(pen, { arrows, arcs }, { x, y, width, height = Infinity }) {
+  const { letter, look } = pen;
+  const aside = Math.max(...arrows.map(({ label }) => pen.width(label, { bold: true }))) + letter;
+  const reach = Math.max(
+    3 * letter,
+    Math.min(10 * letter, width / 2 - aside, height / 2 - 2 * letter),
+  );
+  const middle = [x + width / 2, y + reach + 1.6 * letter];
+  /** Right, down, and towards the eye. @param {number[]} point */
+  const seen = ([a, b, c]) => {
+    const [right, far] = [
+      a * Math.cos(TURNED) - b * Math.sin(TURNED),
+      a * Math.sin(TURNED) + b * Math.cos(TURNED),
+    ];
+    return [
+      middle[0] + reach * right,
+      middle[1] - reach * (c * Math.cos(TILTED) + far * Math.sin(TILTED)),
+      c * Math.sin(TILTED) - far * Math.cos(TILTED),
+    ];
+  };
+  const flat = (/** @type {number[]} */ point) => seen(point).slice(0, 2);
+  const round = [...Array(73).keys()].map((at) => (at * Math.PI) / 36);
+  const equator = round.map((angle) => seen([Math.cos(angle), Math.sin(angle), 0]));
+  pen.circle(middle[0], middle[1], reach, {
+    fill: look.ink,
+    "fill-opacity": 0.05,
+    stroke: look.border,
+  });
+  equator.slice(1).forEach((to, at) =>
+    pen.line([equator[at].slice(0, 2), to.slice(0, 2)], look.ink, {
+      "stroke-opacity": to[2] > 0 ? 0.5 : 0.2,
+    }),
+  );
+  const colours = [look.ink, look.categorical[1], look.primary];
+  for (const { start, end, text } of arcs) {
+    const [from, to] = [arrows[start].at, arrows[end].at];
+    const points = [...Array(25).keys()].map((at) => {
+      const mixed = from.map((each, axis) => each + ((to[axis] - each) * at) / 24);
+      const size = Math.hypot(...mixed) || 1;
+      return mixed.map((each) => each / size);
+    });
+    pen.line(points.map(flat), colours[end % 3], {
+      "stroke-width": 2,
+      "stroke-dasharray": "5 3",
+    });
+    const [right, down] = flat(
+      points[12].map((each) => (arrows[end].selected ? 1.18 : 0.78) * each),
+    );
+    pen.text(right, down, text, {
+      anchor: "middle",
+      size: 0.9,
+      bold: arrows[end].selected,
+      fill: colours[end % 3],
+      halo: true,
+    });
+  }
+  arrows.forEach(({ label, at, selected }, which) => {
+    const [right, down] = flat(at);
+    const fill = colours[which % 3];
+    pen.line([middle, [right, down]], fill, { "stroke-width": letter / 5 });
+    pen.circle(right, down, letter / 3.2, { fill });
+    const isLeft = right < middle[0];
+    pen.text(right + (isLeft ? -0.7 : 0.7) * letter, down, label, {
+      anchor: isLeft ? "end" : "start",
+      bold: selected,
+      fill,
+      halo: true,
+    });
+  });
+  return 2 * reach + 3.2 * letter;
 }
 
 /** Few numbers or words in large type. @param {Pen} pen @param {Facts} figure @param {Box} box */

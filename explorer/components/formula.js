@@ -1,5 +1,5 @@
 // @ts-check
-// Formulas, typeset as MathML: with their symbols, or with the numbers of the text on a press.
+// Formulas, typeset as MathML: their symbols, and on a press the numbers of the text below them.
 
 import { MATH, attribute, known } from "./allowed.js";
 import { make } from "./mount.js";
@@ -31,7 +31,7 @@ function math([tag, attributes, inside], focus) {
 
 /**
  * Formulas as elements. `shown`: the ids of those that are on show, all where there are none; the
- * last of these is that of a step, which numbers are put into where `filled`; `focus`: symbols that
+ * last of these is that of a step, below whose symbols its numbers stand where `filled`; `focus`: symbols that
  * are spoken of; `explained`: with the meaning of each symbol.
  * @param {Formula[]} formulas @param {How} how
  */
@@ -46,12 +46,21 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
     ];
     return make(
       "div",
-      { class: "formula", role: "group", data: { formula: id }, "aria-label": title },
+      {
+        class: "formula",
+        role: "group",
+        data: { formula: id },
+        "aria-label": title,
+      },
       ...rows.map((line) => math(line, focus)),
       explained && make("dl", "", ...symbols.flatMap(means)),
     );
   });
 }
+
+/** A formula that has no title, no numbers and no symbols that are explained. @param {Node} line @returns {HTMLElement[]} */
+export const typesetAlone = (line) =>
+  typeset([{ id: "own", title: "", lines: [line], numbers: [], symbols: [] }], {});
 
 /**
  * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what draws

@@ -16,9 +16,11 @@ const CLOSED = ")]";
 const APART = /[\p{L}\p{N})\]′]$/u; // an operator stands apart from these alone: a sign does not
 const OPERATORS = "=≠+−·×→≈≤≥<>∈⊙⊕";
 
-/** Formulas one after the other, in as many rows as they need. Returns the height. @param {Pen} pen @param {import("./formula.js").Formula[]} formulas @param {import("./figures.js").Box} box */
+/** Formulas one after the other, symbols above numbers, in as many rows as they need. Returns the height. @param {Pen} pen @param {import("./formula.js").Formula[]} formulas @param {import("./figures.js").Box} box */
 export function formulaRows(pen, formulas, { x, y, width }) {
-  const parts = formulas.flatMap(({ lines }) => lines.map((line) => part(pen, line, SIZE)));
+  const parts = formulas.flatMap(({ lines, numbers }) =>
+    (numbers.length ? numbers : lines).map((line) => part(pen, line, SIZE)),
+  );
   const gap = 2.5 * pen.letter;
   /** @type {Part[][]} */
   const rows = [];
@@ -45,7 +47,9 @@ export function formulaRows(pen, formulas, { x, y, width }) {
 }
 
 /** @param {Pen} pen @param {Node} node @param {number} size in letters @returns {Part} */
-function part(pen, [tag, , inside], size) {
+function part(pen, [tag, attributes, inside], size) {
+  if (attributes.class === "result") return row(inPrimary(pen), inside, size);
+  if (tag === "mtable") return table(pen, inside, size);
   if (typeof inside === "string") return word(pen, tag, inside, size);
   if (tag === "mfrac") return fraction(pen, inside, size);
   if (tag === "msqrt") return root(pen, row(pen, inside, size), size);
@@ -53,6 +57,46 @@ function part(pen, [tag, , inside], size) {
   if (tag === "msub" || tag === "msup") return scripted(pen, inside, size, tag === "msub");
   return row(pen, inside, size);
 }
+
+/** The same pen in the colour of results. @param {Pen} pen @returns {Pen} */
+const inPrimary = (pen) =>
+  Object.create(pen, {
+    look: { value: { ...pen.look, ink: pen.look.primary } },
+  });
+
+/** Rows whose cells stand below each other, each in the middle of its column. @param {Pen} pen @param {Node[]} rows @param {number} size @returns {Part} */
+function table(pen, rows, size) {
+  const gap = 0.25 * pen.type(size);
+  const cells = rows.map(([, , inside]) =>
+    inside.map((/** @type {Node} */ each) => part(pen, each, size)),
+  );
+  const wide = cells[0].map((_, /** @type {number} */ at) =>
+    Math.max(...cells.map((each) => each[at].wide)),
+  );
+  const ups = cells.map((each) => Math.max(...each.map((/** @type {Part} */ one) => one.up)));
+  const downs = cells.map((each) => Math.max(...each.map((/** @type {Part} */ one) => one.down)));
+  const half = sum([...ups, ...downs, gap * (rows.length - 1)]) / 2;
+  const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
+    let top = y - half;
+    cells.forEach((each, line) => {
+      let left = x;
+      each.forEach((/** @type {Part} */ one, /** @type {number} */ at) => {
+        one.draw(left + (wide[at] - one.wide) / 2, top + ups[line]);
+        left += wide[at] + gap;
+      });
+      top += ups[line] + downs[line] + gap;
+    });
+  };
+  return {
+    wide: sum(wide) + gap * (wide.length - 1),
+    up: half,
+    down: half,
+    draw,
+  };
+}
+
+/** @param {number[]} numbers */
+const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
 
 /** @param {Pen} pen @param {string} tag @param {string} text @param {number} size @returns {Part} */
 function word(pen, tag, text, size) {

@@ -219,6 +219,10 @@ function hasIdle(figure, which) {
   return figure.names.some((_, at) => reads(figure, word, at) !== MEANING);
 }
 
+/** Whether a figure says itself what it is of. @param {any} figure */
+export const hasHeading = ({ kind, says, title }) =>
+  kind === "headmatrices" && Boolean(says?.all) && !title;
+
 /** How many heads there are, and what their colours mean. @param {HeadMatrices} figure @param {any} which */
 function heading(figure, which) {
   const { says, names, only, tokens, keys } = figure;
@@ -292,6 +296,8 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const [openLayer, openHead] = chosen(figure);
   const idle = hasIdle(figure, which);
   const fold = word ? 1 : Math.max(1, Math.ceil(Math.max(columns, rows) / wide));
+  /** @type {Map<string, string[]>} the heads of a name that has no room below them */
+  const unnamed = new Map();
   (which || [...names.keys()]).forEach((at, place) => {
     const [layer, head] = [Math.floor(at / heads), at % heads];
     const line = top + Math.floor(place / perLine) * (high + label + lead) + lead;
@@ -342,6 +348,11 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
         alpha: back[at] ? 0.6 : undefined,
       };
       const caption = vote?.word ?? captionOf(figure, at, word);
+      const isFile = !pen.screen && !pen.least;
+      if (isFile && pen.width(caption, style) > style.room) {
+        unnamed.set(caption, [...(unnamed.get(caption) || []), nameOf(at)]);
+        return;
+      }
       const isLong = !word && pen.width(caption, style) > style.room;
       const shown = isLong ? caption.split(" ")[0] : caption;
       if (pen.least && pen.width(shown, style) > style.room) return; // a slide has no hint of the rest
@@ -361,7 +372,13 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     pen.text(x, foot + 0.6 * letter, text, { size: 0.85, room: width, ...style });
     foot += 1.4 * letter;
   };
-  if (says?.all && !figure.only && names.length >= MANY) {
+  for (const [name, list] of unnamed)
+    pen
+      .lines(`${name}: ${list.join(", ")}`, width, { size: 0.85 })
+      .forEach((text) => line(text, { alpha: 0.75 }));
+  if (which && !figure.only && !pen.screen && !pen.least)
+    pen.omitted.push({ what: "heads", shown: which.length, all: names.length });
+  if (pen.screen && says?.all && !figure.only && names.length >= MANY) {
     const sinks = names.filter((/** @type {string} */ name) => name === "sink").length;
     const words = figure.all ? says.fewer : filled(says.more, { heads: names.length, sinks });
     pen.select = ["all"];
@@ -370,7 +387,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     );
   }
   if (idle) line(says.pale, { alpha: 0.75 });
-  if (idle || (figure.all && names.length < MANY)) {
+  if (pen.screen && (idle || (figure.all && names.length < MANY))) {
     const words = idle ? says.whole : says.awake;
     pen.select = ["all"];
     pen.target({ select: ["all"], label: words, name: "more" }, () =>

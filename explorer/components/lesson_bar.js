@@ -6,6 +6,7 @@
 import { bus } from "./bus.js";
 import { go, requestedStep } from "./class_client.js";
 import { ROOT, send } from "./class_part.js";
+import { typesetAlone } from "./formula.js";
 import { bring } from "./in_sight.js";
 import { needsArrows, plainKey, rove } from "./keys.js";
 import { hear, make, mount, redraw, until } from "./mount.js";
@@ -14,7 +15,7 @@ import style from "./lesson_bar.css.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
-/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string }} Item */
+/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, formula?: import("./formula.js").Node | string }} Item */
 /** @typedef {{ title: string, minutes?: number, items: Item[] }} Lesson */
 
 const say = sentences("lesson");
@@ -28,6 +29,7 @@ const EMPTY = {
   question: "",
   answer: "",
   done: "",
+  formula: undefined,
   panel: "",
 };
 /** What this window gave to its class, or has of it: by which name, and the lesson. @type {{ of: string, lesson?: Lesson }} */
@@ -217,6 +219,7 @@ function draw(view) {
     ),
     make("h2", { dir: "auto" }, item.heading),
     says,
+    ...ownFormula(item.formula),
     ...(told.length ? [make("div", "told", ...told)] : []),
     ...(view.problem ? [make("p", { class: "problem", role: "alert" }, view.problem)] : []),
     view.says,
@@ -228,6 +231,14 @@ function draw(view) {
     says: said,
   });
 }
+
+/** A formula of a step: typeset, or the line of it where a class has sent that. @param {Item["formula"]} formula */
+const ownFormula = (formula) =>
+  Array.isArray(formula)
+    ? typesetAlone(/** @type {import("./formula.js").Node} */ (formula))
+    : formula
+      ? [make("p", "says", formula)]
+      : [];
 
 /** The press that opens the speaker's window, which the presenter hears. */
 const speaking = () =>

@@ -14,6 +14,7 @@ const MARKED = { size: 0.85, bold: true, anchor: "middle", halo: true };
 
 const TALL = 5; // letters of height of a matrix on a slide, where its rows are no higher
 const PITCH = 0.94; // type sizes between two lines whose letters do not touch
+const CALM = 1.25; // the same on paper, where no pointer reads what is between
 
 /** Whether a name is a number, as on an axis. @param {string} name */
 const isTick = (name) => /^[\d.,−-]*$/.test(name);
@@ -149,7 +150,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   if (selected >= 0) marked[0].add(selected);
   if (pinned >= 0) marked[1].add(pinned);
   const size = pane ? 0.75 : 0.9;
-  const pitch = PITCH * pen.type(size);
+  const pitch = (pen.screen || pen.least ? PITCH : CALM) * pen.type(size);
   const [wantedY, wantedX] = figure.named || [[], []];
   const [atX, atY] = [
     named(marked[1], wantedX, columns, wide, pitch),

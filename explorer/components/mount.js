@@ -196,15 +196,19 @@ function rankTitles() {
 /** Where a view stands in the document. @param {Element} root @returns {HTMLElement} */
 export const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? root;
 
-/** What Tab would reach first of the page's pictures. @returns {HTMLElement | undefined} */
+/** What Tab would reach first of the page's pictures and cards; a picture itself where nothing in one is pressed. @returns {HTMLElement | undefined} */
 export function firstMark() {
   const panels = [...latest.values()].filter(
-    ({ header, root }) => header.panel && root.isConnected,
+    ({ header, name, root }) => (header.panel || name === "cards") && root.isConnected,
   );
   const places = panels.map(({ root }) => ({ root, place: hostOf(root) }));
   places.sort((a, b) => (a.place.compareDocumentPosition(b.place) & 4 ? -1 : 1));
-  const marks = places.map(({ root }) => root.querySelector('[tabindex="0"]'));
-  return /** @type {any} */ (marks.find(Boolean));
+  const mark = places
+    .map(({ root }) => root.querySelector('.figure [tabindex="0"], .card'))
+    .find(Boolean);
+  const still = places.map(({ root }) => root.querySelector(".figure")).find(Boolean);
+  if (!mark && still) /** @type {any} */ (still).tabIndex = -1;
+  return /** @type {any} */ (mark || still);
 }
 
 /** @type {Map<string, View>} the view of each name that was drawn last; of panels the panel's name */

@@ -5,6 +5,7 @@ chose through `st.session_state[key]`."""
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -33,6 +34,7 @@ _classroom = _component("classroom", "classroom", '<div class="classroom"></div>
 _questions = _component("questions", "quiz", '<div class="questions"></div>')
 _lesson_bar = _component("lesson_bar", "lesson_bar", '<div class="lesson_bar"></div>')
 _order = _component("order", "lesson_order", '<div class="order"></div>')
+_store = _component("lesson_store", "lesson_store", '<div class="store"></div>')
 _cards = _component("cards", "cards", '<div class="cards"></div>')
 _file = _component("load", "file_upload", '<div class="load"></div>')
 
@@ -171,6 +173,14 @@ def lesson_order(says: str, key: str, on_move: Callable[[], None]) -> None:
     on, be dragged. says: a line on that. When `on_move` is called, `st.session_state[key]["move"]`
     holds the places, `from` and `to`."""
     _order(data=codec.encode({"token": says, "says": says}, {}), key=key, on_move_change=on_move)
+
+
+def lesson_store(lesson: Mapping[str, Any], key: str, on_read: Callable[[], None]) -> None:
+    """Let the browser keep a lesson of the reader's own, its `text` by its `name`, and forget those
+    of the names in `forgotten`. When `on_read` is called, `st.session_state[key]["read"]` holds all
+    that it keeps, [name, text], and [old, new] name where another window had changed this one."""
+    token = hashlib.sha256(repr(lesson).encode()).hexdigest()
+    _store(data=codec.encode({"token": token, **lesson}, {}), key=key, on_read_change=on_read)
 
 
 def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) -> None:

@@ -145,7 +145,10 @@ function build(view, starts) {
   const gap = `${GAP * view.type}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip notranslate", translate: "no", role: "status" });
-  const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
+  const [formulas, restate] = formulaBox(
+    header.formulas,
+    (view.formulas ||= { filled: header.first }),
+  );
   view.restate = (/** @type {any} */ one) =>
     restate({ shown: one?.formulas, focus: one?.focus || header.focus });
   const walked = figures.find((each) => each.frames);

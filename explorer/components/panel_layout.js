@@ -5,6 +5,7 @@ import card from "./card_layout.toml.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { formulaRows } from "./formula_figure.js";
+import { hasHeading } from "./head_matrices.js";
 import { escaped, FONT, tag } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -104,6 +105,7 @@ export const titleLines = (pen, figures, wide) =>
     ),
   );
 
+const LETTER = 14; // pixels of type of a file
 const WIDTH = 1000;
 const MARGIN = 24;
 
@@ -122,14 +124,27 @@ const sheetWidth = (figures, least) =>
     ),
   );
 
-/** How wide a file is, and whether the lines stand below it that say what it is of. @typedef {{ width?: number, caption?: boolean }} Sheet */
+/**
+ * How wide a file is, or how wide at least; whether its title stands above it, and the lines below it that say
+ * what it is of.
+ * @typedef {{ width?: number, least?: number, title?: boolean, caption?: boolean }} Sheet
+ */
+
+const EDGE = 4; // pixels around a figure of a given width: a paper has its own margins
+const [ROW_NAME, WORD] = [7, 3.9]; // letters of the name of a row and of a word in a cell
+
+/** Columns of a matrix of words that have room in so many pixels. @param {number} width */
+export const fitting = (width) =>
+  Math.max(2, Math.floor(((width - 2 * EDGE) / LETTER - ROW_NAME) / WORD));
 
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export const sheet = (view, look) => filed(view, look).svg;
 
 /** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look @param {Sheet} [sheet] */
-export function filed({ header, figures }, look, { width = WIDTH, caption = true } = {}) {
-  const pen = new Pen({ ...look, font: FONT }, 14, false, header.special);
+export function filed({ header, figures: all }, look, sheet = {}) {
+  const { width: given, least = WIDTH, title = true, caption = true } = sheet;
+  const pen = new Pen({ ...look, font: FONT }, LETTER, false, header.special);
+  const figures = all.map((one) => (one.title === header.title ? { ...one, title: "" } : one));
   if (figures[0].kind === "picturecard") {
     const { wide: width, high: height } = card;
     figure(pen, figures[0], { x: 0, y: 0, width });
@@ -141,26 +156,31 @@ export function filed({ header, figures }, look, { width = WIDTH, caption = true
       height,
     };
   }
-  const whole = Math.round(sheetWidth(figures, width));
-  const room = whole - 2 * MARGIN;
-  const isNarrow = room < NARROW * pen.letter;
-  let top = MARGIN;
-  for (const line of pen.lines(header.title, room, { size: 1.3, bold: true })) {
-    pen.text(MARGIN, top + 8, line, { size: 1.3, bold: true });
-    top += 24;
+  const whole = Math.round(given ?? sheetWidth(figures, least));
+  const margin = given ? EDGE : MARGIN;
+  const room = whole - 2 * margin;
+  const isNarrow =
+    room < NARROW * pen.letter || (given && figures.some(({ words }) => words?.length));
+  let top = margin;
+  const isTitled = title && !(figures.length === 1 && hasHeading(figures[0]));
+  if (isTitled) {
+    for (const line of pen.lines(header.title, room, { size: 1.3, bold: true })) {
+      pen.text(margin, top + 8, line, { size: 1.3, bold: true });
+      top += 24;
+    }
+    top += 12;
   }
-  top += 12;
-  top += (isNarrow ? column : row)(pen, figures, { x: MARGIN, y: top, width: room }) + 16;
+  top += (isNarrow ? column : row)(pen, figures, { x: margin, y: top, width: room }) + 16;
   const formulas = onShow(header.formulas, figures);
-  if (formulas.length) top += formulaRows(pen, formulas, { x: MARGIN, y: top, width: room }) + 12;
+  if (formulas.length) top += formulaRows(pen, formulas, { x: margin, y: top, width: room }) + 12;
   const below = caption ? header.caption : [];
   for (const line of below.flatMap((/** @type {string} */ each) =>
     pen.lines(each, room, { size: 0.8 }),
   )) {
-    pen.text(MARGIN, top, line, { size: 0.8, alpha: 0.8 });
+    pen.text(margin, top, line, { size: 0.8, alpha: 0.8 });
     top += 15;
   }
-  const height = Math.ceil(top + MARGIN - 10);
+  const height = Math.ceil(top + margin - 10);
   const svg = framed(pen, header.title, whole, height);
   return { svg, texts: pen.texts, omitted: pen.omitted, width: whole, height };
 }

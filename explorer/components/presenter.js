@@ -8,7 +8,7 @@ import { bus } from "./bus.js";
 import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { typeset } from "./formula.js";
+import { typeset, typesetAlone } from "./formula.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { plainKey } from "./keys.js";
@@ -37,6 +37,10 @@ const page = document.documentElement;
 export default mount("presenter", style, (view) => {
   schemed();
   if (!view.keys) listen(view);
+  if (bus.now.waiting) {
+    bus.tell({ waiting: false }); // P was pressed before there was anybody to hear it (server/page.py)
+    if (!bus.now.presenter) enter(view);
+  }
   if (bus.now.presenter) later(view);
 });
 
@@ -70,6 +74,7 @@ function listen(view) {
   if (sessionStorage.getItem("headlight speaker")) speak(view);
   view.says = spokenLine("announced");
   view.root.append(view.says);
+  bus.tell({ presents: true });
   addEventListener("keydown", view.keys);
   addEventListener("click", view.click);
   addEventListener("resize", view.again);
@@ -78,6 +83,7 @@ function listen(view) {
     removeEventListener("click", view.click);
     removeEventListener("resize", view.again);
     view.news.disconnect();
+    bus.tell({ presents: false });
     leave(view);
   });
 }
@@ -147,6 +153,7 @@ function enter(view) {
   view.asks = undefined;
   bus.tell({ presenter: true, slide: undefined });
   view.picture = inSight();
+  view.waits = isUnderWay() || isRunning() || !view.picture; // for the page's own picture
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
     subtree: true,
@@ -207,7 +214,7 @@ function changed(view) {
   const current = inPlace(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
-  if (cameLate(view)) return true;
+  if (cameLate(view) || (view.waits && inSight() !== picture)) return true;
   return view.shown !== about(picture) || view.size !== sizeOf(plate);
 }
 
@@ -288,11 +295,11 @@ function invitation(view) {
   };
 }
 
-/** The question of a lesson's step, while it is shown. @param {View} view */
+/** The question of a lesson's step, while it is shown; of a step of its own words these. @param {View} view */
 function ofLesson({ asks }) {
-  const { at, heading, question } = bus.now.steps || {};
-  if (asks === undefined || asks !== at) return undefined;
-  return { says: heading, caption: "", asks: question };
+  const { at, heading, question, panel, says, formula } = bus.now.steps || {};
+  if (asks !== undefined && asks === at) return { says: heading, caption: "", asks: question };
+  return panel === "words" ? { says: heading, caption: "", asks: says, formula } : undefined;
 }
 
 /** What is shown in the place of the page's own picture: of the class, or of the lesson; undefined for nothing. @param {View} view */
@@ -346,6 +353,7 @@ function present(view) {
   if (steps && view.step !== steps.at) [view.step, view.picture] = [steps.at, undefined];
   if (!view.picture?.isConnected || !list.includes(view.picture) || cameLate(view))
     view.picture = steps ? inSight() : list[clamp(view.at, 0, list.length - 1)];
+  if (view.waits) view.picture = inSight();
   const { picture, head, caption, plate } = view;
   view.at = list.indexOf(picture);
   free();
@@ -375,13 +383,14 @@ function shows({ head, caption }, svg = "", asks = "") {
   bus.tell({ slide: { ...about, svg, paper, ink, dark, asks } });
 }
 
-/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, rows?: import("./class_answers.js").Row[] }} current */
-function inLargeType(view, { says, asks = "", rows = [] }) {
+/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, rows?: import("./class_answers.js").Row[] }} current */
+function inLargeType(view, { says, asks = "", formula, rows = [] }) {
   const { plate, head } = view;
-  if (!asks && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
+  if (!asks && !formula && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
   shows(view, "", asks || says);
-  const question = make("p", { class: "asked", dir: "auto" }, asks);
-  plate.replaceChildren(rows.length ? answerList(rows) : question);
+  const own = formula ? typesetAlone(formula) : [];
+  const words = make("div", { class: "asked", dir: "auto" }, asks && make("p", "", asks), ...own);
+  plate.replaceChildren(rows.length ? answerList(rows) : words);
   for (const size of ANSWERS) {
     plate.style.fontSize = `${size}px`;
     if (plate.scrollHeight <= plate.clientHeight + 1) return;
@@ -393,7 +402,8 @@ function presentPanel(view, panel) {
   const { header, figures } = panel;
   const steps = figures.find((/** @type {any} */ each) => each.go);
   const walk = (/** @type {number} */ by) => {
-    steps.go(clamp(steps.current + by, 0, steps.frames.length - 1));
+    // The beam of a flow has no frames, and keeps to its own ends.
+    steps.go(clamp(steps.current + by, 0, (steps.frames?.length ?? Infinity) - 1));
     presentPanel(view, panel);
   };
   view.walk = steps && walk;
@@ -401,7 +411,7 @@ function presentPanel(view, panel) {
   // While no word is selected, the panel of a head says to select one.
   const wordless = header.panel === "attention.head" && !/\d/.test(header.finding);
   const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
-  const frame = steps?.frames[steps.current];
+  const frame = steps?.frames?.[steps.current];
   const { filled: isFilled } = panel.formulas;
   view.formulas.replaceChildren(
     ...typeset(header.formulas, {
@@ -422,7 +432,10 @@ function presentPanel(view, panel) {
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
   const shown = named ? figures : [{ ...first, title: header.title }, ...others];
-  drawSlide(view, { header, look: panel.look, figures: shown });
+  // The words that a step of a lesson names have their rows.
+  const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
+  const says = [...(header.says || []), ofStep.join(" ")];
+  drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
 
@@ -495,6 +508,7 @@ function enlarged(picture, [width, height], top, wide, high) {
 
 /** An arrow: the page's own findings and heads, else the next picture. True where it was taken. @param {View} view @param {string} key */
 function walks(view, key) {
+  view.waits = false;
   const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[key];
   const up = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (question(view)) {

@@ -102,7 +102,7 @@ export function below({ header, figures, look }, width, letter) {
  * @returns {Laid}
  */
 export function laid({ header, figures, look }, room, small, large = LARGE) {
-  const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join(" ");
+  const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join("\n");
   const pen = (/** @type {number} */ letter) =>
     new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small));
   const { list, shares, omitted, type } = readable(pen, figures, room, says, small);
@@ -404,13 +404,15 @@ function hasWord(text, word) {
 /** @type {Map<string, number[]>} */
 const found = new Map();
 
-/** `namedIn`, once for the same labels and text: figures are tried with many numbers of rows. @param {string[]} labels @param {string} text */
+/** `namedIn` of each line, once for the same labels and text: figures are tried with many numbers of rows. @param {string[]} labels @param {string} text */
 function named(labels, text) {
   const key = `${labels.join("\n")}\n\n${text}`;
   let places = found.get(key);
   if (!places) {
     if (found.size > 200) found.clear();
-    found.set(key, (places = namedIn(labels, text)));
+    // A line with a word in quotes speaks of that one; the line below it may have none.
+    const lines = text.split("\n").flatMap((line) => namedIn(labels, line));
+    found.set(key, (places = [...new Set(lines)]));
   }
   return places;
 }
@@ -441,7 +443,7 @@ export function namedIn(labels, text) {
 
 /** A figure with at most so many rows, those that `says` names among them. @param {any} one @param {number} most @param {string} [says] @param {number} [wide] columns of a matrix of words @returns {any} */
 export const cut = (one, most, says = "", wide) =>
-  CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one;
+  CUTS[one.kind]?.(one, most, `${one.title || ""}\n${says}`, wide) ?? one;
 
 /** What a picture made in the browser adds to a kind of figure. @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */
 const OWN = {

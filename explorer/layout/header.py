@@ -92,7 +92,7 @@ def sentence_field(names: list[str]) -> tuple[Any, Any]:
             key="present",
             icon=":material/slideshow:",
             type="tertiary",
-            help="Fill the screen with the picture (key P). There S opens the speaker’s window.",
+            help=WORDS("present"),
         )
         return share_menu.menu(), export_menu.menu()
 

@@ -4,59 +4,28 @@ to the others."""
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import streamlit as st
 
 from explorer.components import mounts
+from explorer.layout.own_lesson import OWN, own, own_formula, store
 from explorer.panels import lessons, worksheet
-from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import lesson as lesson_text
-from explorer.text import places
-from explorer.text.lesson import OF_CLASS, PACKED, Item, Lesson
+from explorer.text.lesson import OF_CLASS, PACKED, Lesson
 from explorer.text.markdown_escape import literal
-from explorer.text.templates import sentences
 from models import model_names
 from models.run import Run
 
-WORDS = sentences("lesson", "bar")
-
-
 FIRST = "three-minutes"  # for who is here for the first time
-OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
-
-
-def own() -> Lesson:
-    """The reader's own lesson, as this visit has it."""
-    lesson: Lesson | None = visit.own_lesson
-    return lesson or Lesson(WORDS("untitled"))
-
-
-def keep(lesson: Lesson) -> None:
-    """Make this the reader's own lesson."""
-    visit.own_lesson = lesson
-
-
-def word_of(lesson: Lesson) -> str:
-    """Word of an address for the reader's own lesson: the lesson whole where it is short enough."""
-    return lesson.word if url_state.fits_address(lesson.word) else OWN
-
-
-def add(tab: str, finding: str, panel: str) -> None:
-    """Add what is on screen to the reader's own lesson. finding: what the panel says there."""
-    choices = url_state.parameters_without_lesson()
-    choices.pop("tab", None)
-    item = Item(places.address(tab, choices), heading=finding, panel=panel)
-    keep(replace(own(), items=(*own().items, item)))
-    st.toast(WORDS("added", n=len(own().items)), icon=":material/playlist_add_check:")
 
 
 def followed() -> Lesson | None:
     """The lesson that the address names, on the text and model on screen; None for none. Raises
     ValueError, in one sentence, for one that cannot be shown."""
     name = str(st.session_state.lesson)
-    if name in ("", OF_CLASS):
+    if name in ("", OF_CLASS) or (name == OWN and not visit.lessons_read and not own().items):
         return None
     if name.startswith(PACKED):
         return lesson_text.from_word(name)
@@ -71,9 +40,11 @@ def followed() -> Lesson | None:
     return lessons.on(run, name, int(chosen) if re.fullmatch(r"\d{1,9}", chosen) else None)
 
 
-def show() -> None:
+def show(is_sharing: bool) -> None:
     """Put the bar on the page, where a lesson is followed. That of a class the browser itself
-    fetches."""
+    fetches. The browser keeps the reader's own. is_sharing: a step may be added to it."""
+    if visit.page != "lessons":  # which keeps it itself
+        store(is_sharing)
     if st.session_state.lesson == OF_CLASS:
         at = min(_step(), lesson_text.MOST_ITEMS)
         header = {"title": "", "items": [], "at": at, "choices": {"lesson": OF_CLASS}}
@@ -90,7 +61,11 @@ def show() -> None:
     at = _step() if _step() < len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
-    items = [asdict(each) | {"picture": worksheet.picture_address(each)} for each in lesson.items]
+    items = [
+        asdict(each)
+        | {"picture": worksheet.picture_address(each), "formula": own_formula(each.formula)}
+        for each in lesson.items
+    ]
     header = asdict(lesson) | {"items": items, "at": at, "choices": here}
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 

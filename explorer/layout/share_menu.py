@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.layout import current_recording, export_menu, lesson_bar
+from explorer.layout import current_recording, export_menu, own_lesson
 from explorer.panels import architecture, card, corpus, flow_beam
 from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
@@ -75,7 +75,7 @@ def _offer_to_lesson() -> None:
         key="add to lesson",
         type="tertiary",
         icon=":material/playlist_add:",
-        on_click=lesson_bar.add,
+        on_click=own_lesson.add,
         args=(tab, finding, panel),
     )
 

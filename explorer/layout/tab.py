@@ -98,7 +98,7 @@ def view(name: str, hand: Hand = NOTHING) -> None:
 
 def _draw(tab: Tab, hand: Hand, run: Run) -> None:
     alignment: Literal["bottom", "center"] = "bottom" if _has_fields(tab) else "center"
-    top = st.container(key="lead")  # the finding and its picture stand above the menus
+    top = lead_room()
     bar = st.container(horizontal=True, vertical_alignment=alignment)
     with st.spinner(tab.wait) if tab.wait else nullcontext():
         try:
@@ -123,6 +123,11 @@ def _draw(tab: Tab, hand: Hand, run: Run) -> None:
                     at = {name: shown.chosen[name] for name in lead.keeps if name in shown.chosen}
                     navigation.link(to, lead.label, {**at, **shown.known, **lead.choices})
             _folds(shown, hand)
+
+
+def lead_room() -> DeltaGenerator:
+    """The room of a tab's finding and its picture, above the menus."""
+    return st.container(key="lead")
 
 
 def _lead_of_alone(tab: Tab) -> None:

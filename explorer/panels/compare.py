@@ -546,6 +546,7 @@ def _grid(two: TwoRuns, selected: Head) -> Matrix:
         high=comparison.scale_maximum(values),
         marks=((*selected, ""),),
         note=words("grid_note"),
+        hint=words("grid_hint"),
         wide=True,
     )
 

@@ -383,6 +383,7 @@ def experiments(
                 rows=tuple(row.bars(by_word) for row in rows),
                 header=words("header"),
                 note=words("note"),
+                hint=words("hint"),
             ),
         ),
         table={
@@ -729,6 +730,7 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
                 high=1.0,
                 header=words("header"),
                 note=words("note"),
+                hint=words("hint"),
             ),
         ),
         table={
@@ -765,6 +767,7 @@ def _head_map(distance: np.ndarray, at: tuple[int, int], is_masked: bool) -> Mat
     return Matrix(
         title=words("map"),
         note=words("map_note_typed" if is_masked else "map_note"),
+        hint=words("map_hint"),
         select=("layer", "head"),
         rows=tuple(f"layer {at}" for at in range(layers)),
         columns=tuple(map(str, range(heads))),
@@ -1315,13 +1318,14 @@ def _patch_matrix(
     """The map of effects, layers by heads or tokens by states, with one cell framed."""
     words, by_head = sentences(CONCEPT, "patches"), request.unit == "Heads"
     base, across = request.run.recording(), replace(request.run, text=request.donor).recording()
-    notes = ["scale" if effects.normalised else "raw", "press"]
+    notes = ["scale" if effects.normalised else "raw"]
     if [len(each.tokens) for each in base.streams] != [len(each.tokens) for each in across.streams]:
         notes.append("lengths")
     columns = [(each.group, each.label) for each in effects.columns]
     return Matrix(
         title=words("map_heads" if by_head else "map_sites", part=request.name),
         note=" ".join(map(words, notes)),
+        hint=words("press"),
         select=("row", "column"),
         rows=effects.rows,
         columns=tuple(label if by_head else f"{group} {label}" for group, label in columns),

@@ -299,7 +299,7 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
         return layer
 
 
-OF_PREDICTION = ("answer", "probability", "piece", "shown", "hides", "brought", "begun")
+OF_PREDICTION = ("answer", "probability", "piece", "shown", "hides", "brought", "begun", "rival")
 
 
 def _predicted(run: Run, of: Hero) -> dict[str, str]:
@@ -320,6 +320,7 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "hides": str(of.token) if hides else "",
         "brought": _brought(drawn, of.query, prediction.words[0].id),
         "begun": _begun(prediction),
+        "rival": prediction.unmarked(prediction.labels[prediction.words[1].id]),
     }
 
 

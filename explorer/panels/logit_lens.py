@@ -331,6 +331,7 @@ def _matrix(on: Reading, measure: str, layers: bool, first: int) -> Matrix:
             texts,
         ),
         frame_note=words("scrolls", n=len(rows)),
+        hint=words("folded_hint") if folded else "",
         **scale,
     )
 

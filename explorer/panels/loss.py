@@ -19,7 +19,7 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import fixed, percent, plural, power, signed, tenths
+from explorer.analysis.formatting import Written, fixed, percent, plural, power, signed, tenths
 from explorer.analysis.measure import MeasureContext
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
@@ -171,6 +171,7 @@ def loss(run: Run, token: Asked = OPENS) -> Panel:
         details=words.lines("details", **slots),
         caption=(words("caption"),),
         file=f"loss-token{place}",
+        numbers={"loss": Written(float(nats.mean()), slots["loss"])},
         at={"run": of.context.run},
     )
 
@@ -272,6 +273,7 @@ def step(run: Run, token: Asked = OPENS, rate: Rate = 0.001) -> Panel:
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"training-step-{rate:g}",
+        numbers={"moved_weights": Written(done.moved / done.weights, slots["share"])},
         at={"run": of.context.run},
     )
 

@@ -1239,7 +1239,9 @@ def overlap(run: Run, stream: FirstStream = OPENS) -> Panel:
     curves = zip(words.lines("curves"), (overlaps.places, overlaps.words, overlaps.chance))
     return Panel(
         title=words("title"),
-        finding=words("finding", r=r, d=d, share=percent(share), baseline=percent(baseline)),
+        finding=words("finding", r=r, d=d, share=percent(share), baseline=percent(baseline))
+        + " "
+        + words("cost", room=room, d=d, wider=d + room, larger=percent(room / d)),
         figures=(
             Chart(
                 title=words("chart"),
@@ -1265,9 +1267,6 @@ def overlap(run: Run, stream: FirstStream = OPENS) -> Panel:
                 embedded=percent(EMBEDDED),
                 room=room,
                 within=percent(VARIATION),
-                d=d,
-                wider=d + room,
-                larger=percent(room / d),
                 n=runs.plain.model.n_positions,
             ),
             words("where_learned" if runs.adds == "learned" else "where_sinusoids"),

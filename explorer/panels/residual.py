@@ -13,13 +13,19 @@ import numpy as np
 from explorer.analysis import consistency, logit_lens, opening, residual
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import (
+    Arc,
+    Arrow,
     BarRow,
     Bars,
     Chart,
+    Facts,
     Figure,
+    Frame,
     Matrix,
     Series,
+    Sphere,
     Stack,
+    Steps,
     Strip,
     Strips,
     TextTable,
@@ -44,6 +50,7 @@ from explorer.panels.selection import (
     Word,
     expect_option,
     first_site,
+    place_of,
     select_stream,
 )
 from explorer.panels.spec import Panel
@@ -63,6 +70,7 @@ TIMES = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 SATURATED = 0.98  # of the components of vectors stay below the strongest colour
 OPENED = "the sub-layer, layer or norm that is opened"
 N_ROWS = 12  # tokens or heads that are listed one by one
+N_BINS, WITHIN = 41, 0.995  # of a histogram; of the numbers of a vector lie so many in its range
 N_UPDATES = 9  # updates that are listed one by one
 NORM_LABELS = dict(zip(NORM_MEASURES, ("σ before", "Mean before", "σ after", "Mean after")))
 HEAD_LABELS = dict(zip(HEAD_MEASURES, ("Norm", "Share of the output")))
@@ -323,7 +331,11 @@ def _by_measure(
             token_map.matrix(words(f"{key}_title", block=block)),
             Stack(
                 figures=(
-                    token_map.profile(words(f"{key}_unit"), of_updates if any(of_updates) else ()),
+                    _sphere(selection, chosen)
+                    if key == "rotation"
+                    else token_map.profile(
+                        words(f"{key}_unit"), of_updates if any(of_updates) else ()
+                    ),
                     _equation(selection, chosen),
                 )
             ),
@@ -509,6 +521,27 @@ def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
     )
 
 
+def _sphere(selection: StreamSelection, place: residual.SubLayer) -> Sphere:
+    """The directions of a vector before an update, of the update, and of the vector after it."""
+    words = sentences(CONCEPT, "updates")
+    sites = place.before, place.wrote, place.after
+    before, update, after = (
+        residual.site_vectors(selection.stream, site)[selection.token] for site in sites
+    )
+    names = words.lines("arrows")
+    arrows = tuple(
+        Arrow(name, (float(at[0]), float(at[1]), float(at[2])), selected=name == names[-1])
+        for name, at in zip(names, residual.in_three(before, update, after))
+    )
+    angle = lambda to: f"{float(residual.degrees(before, to)):.1f}°"
+    return Sphere(
+        title=words("sphere", place=_capital(place.name), token=selection.word),
+        note=words("sphere_note"),
+        arrows=arrows,
+        arcs=(Arc(0, 1, angle(update)), Arc(0, 2, angle(after))),
+    )
+
+
 def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tuple[str, ...]:
     """The rule of a sub-layer and its formula with the token's numbers."""
     words = sentences(CONCEPT, "updates")
@@ -688,6 +721,14 @@ def norm_sites(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     return {each.site: _capital(each.name) for each in residual.stream_norms(stream)}
 
 
+def norm_stages(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The steps of a norm, as numbers."""
+    stream = select_stream(run, 0, chosen.get("stream", "")).stream
+    site = chosen.get("sublayer") or first_site(norm_sites)(run, chosen)
+    norms = loaded(run.recording()).norms(stream.name, run.recording().edits)
+    return range(len(residual.norm_vectors(stream, norms, site, 0)) if site in norms else 0)
+
+
 @spec.panel
 def norm_steps(
     run: Run,
@@ -697,11 +738,15 @@ def norm_steps(
     ] = "",
     times: Annotated[float, Choice(TIMES, "Multiply the selected token’s vector by")] = 3.0,
     stream: FirstStream = OPENS,
+    stage: Annotated[
+        int | None, Choice(norm_stages, name="norm_step", of="model", help="the step of the norm")
+    ] = None,
 ) -> Panel:
-    """One norm at one token step by step, and BatchNorm beside it when the token's vector is
-    multiplied.
+    """One norm at one token step by step, as a histogram of its numbers, and BatchNorm beside it
+    when the token's vector is multiplied.
 
     sublayer: the site of the norm, such as "1.ffn"; the first one where "". times: one of TIMES.
+    stage: the step that is on show, the last where None.
     Raises ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
@@ -711,11 +756,9 @@ def norm_steps(
     site = sublayer or first_site(norm_sites)(run, {"stream": stream})
     expect_option("sublayer", site, tuple(norms.places))
     place, name = norms.places[site], norms.name(site)
-    steps = residual.norm_stages(selection.stream, norms.weights, site, token)
+    vectors = residual.norm_vectors(selection.stream, norms.weights, site, token)
     changed = residual.norm_change(selection.stream, site, token, times, *norms.weights[site][2:])
-    table = _text_table(
-        steps, words.lines("columns"), -1, words("steps", norm=name, token=selection.word)
-    )
+    steps = residual.norm_stages(vectors)
     slots = {"norm": name, "token": selection.word, "place": place.name, "times": f"{times:g}"}
     worst = residual.largest_other(changed.batch, token)
     least = residual.largest_other(changed.layer, token)
@@ -732,7 +775,7 @@ def norm_steps(
     return Panel(
         title=words("title", norm=name),
         finding=finding,
-        figures=(table, _changes(selection, changed, name)),
+        figures=(_histogram(vectors, slots, stage), _changes(selection, changed, name)),
         table={
             "token": [f"{at} {each}" for at, each in enumerate(selection.stream.tokens)],
             name: changed.layer,
@@ -748,10 +791,61 @@ def norm_steps(
         file=f"norm-{site}-token{token}",
         formulas=("layer-norm", "rms-norm", "batch-norm"),
         numbers={
-            name: Written.by(fixed, steps[of][0])
-            for name, of in (("mean", "mean μ"), ("spread", "spread σ"), ("length", "length"))
+            "mean": Written.by(fixed, steps["mean μ"][0]),
+            "spread": Written.by(fixed, steps["spread σ"][0]),
+            "length": Written.by(power, steps["length"][0]),
         },
         at={"site": site, "stream": selection.stream.name},
+    )
+
+
+def _histogram(
+    vectors: Mapping[str, np.ndarray], slots: Mapping[str, Any], stage: int | None
+) -> Steps:
+    """The numbers of a vector after each step of its norm as a histogram, all on one axis, on which
+    the outermost bins hold what lies beyond."""
+    words, columns = sentences(CONCEPT, "norm_steps"), residual.norm_stages(vectors)
+    high = max(float(np.quantile(np.abs(each), WITHIN)) for each in vectors.values()) or 1.0
+    edges = np.linspace(-high, high, N_BINS + 1)
+    counts = [np.histogram(each.clip(-high, high), edges)[0] for each in vectors.values()]
+    tallest = float(max(each.max() for each in counts))
+    numbers = zip(*(columns[name] for name in list(columns)[1:]))
+    frames = tuple(
+        Frame(
+            name,
+            (
+                Chart(
+                    title=words("histogram", n=len(vectors[name]), **slots),
+                    note=sentences(CONCEPT, "stages")(name),
+                    series=(Series("", edges[:-1], of.astype(float), main=True, shape="steps"),),
+                    y_title=words("components"),
+                    guides=((mean, "μ"),),
+                    x_range=(-high, high),
+                    y_range=(0.0, tallest),
+                    half=True,
+                ),
+                Facts(
+                    facts=(
+                        (fixed(spread), words("spread")),
+                        (fixed(mean), words("mean")),
+                        (power(length), words("length")),
+                        (f"{turned:.1f}°", words("turned")),
+                    )
+                ),
+            ),
+            key=str(at),
+        )
+        for at, (name, of, (mean, spread, length, turned)) in enumerate(
+            zip(vectors, counts, numbers)
+        )
+    )
+    current = len(frames) - 1 if stage is None else place_of("stage", stage, len(frames))
+    return Steps(
+        frames=frames,
+        current=current,
+        choice="norm_step",
+        plays=True,
+        opens_at_first=stage is None,
     )
 
 

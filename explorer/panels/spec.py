@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, wraps
 from importlib import import_module
@@ -165,14 +166,17 @@ class Panel:
         width: str | None = None,
         caption: bool = True,
         dark: bool = False,
+        title: bool = True,
     ) -> None:
-        """Write the panel as one of FILES, by the ending of the path.
+        """Write the panel as one of FILES, by the ending of the path; `figures[1].save` writes the
+        second of its figures alone.
 
         Of SVG, PDF and PNG: width: as on paper, such as "8.5cm"; caption: whether model, text and
-        edits stand below it; dark: in the dark theme's colours. Raises ValueError for another
-        ending, and where what draws a picture is not installed.
+        edits stand below it; dark: in the dark theme's colours; title: whether its title stands
+        above it. Raises ValueError for another ending, and where what draws a picture is not
+        installed.
         """
-        path, sheet = Path(path), Sheet(width, caption, dark)
+        path, sheet = Path(path), Sheet(width, caption, dark, title)
         ending = path.suffix[1:].lower()
         if ending not in FILES:
             endings = " or ".join(f".{each}" for each in FILES)
@@ -498,6 +502,15 @@ def _held(*arguments: object) -> tuple[Recording | Model, ...]:
     return (*filter(None, (each.held() for each in runs)), *models)
 
 
+def _with_its_panel(panel: Panel) -> Iterator[Figure]:
+    """The figures of a panel, each with what it needs to be saved alone: the panel without them."""
+    for at, figure in enumerate(panel.figures):
+        own = copy(figure)  # others may have the same one
+        title, call = figure.title or panel.title, f"{panel.call}.figures[{at}]"
+        vars(own)["panel"] = replace(panel, figures=(), title=title, call=call)
+        yield own
+
+
 def special_labels(recording: Recording) -> tuple[str, ...]:
     """The labels that special tokens of a recording have and no others."""
     marked = [
@@ -546,7 +559,7 @@ def panel(
         }
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
-        return replace(
+        made = replace(
             panel,
             table=by_itself(panel.table),
             caption=caption(recording, *panel.caption),
@@ -560,6 +573,7 @@ def panel(
             special=special_labels(recording),
             made_of=_held(run, *named.values()),
         )
+        return replace(made, figures=tuple(_with_its_panel(made)))
 
     PANELS[name] = complete
     return complete

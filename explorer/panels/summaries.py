@@ -235,12 +235,29 @@ def _trust_sentence(aggregation: Aggregation) -> str:
         line = words(
             "finding_of", title=aggregation.title, scope=aggregation.scope, value=value, **slots
         )
-        return " ".join(filter(None, (line, _influence(aggregation, key))))
+        more = _influence(aggregation, key), _hidden(aggregation, key)
+        return " ".join(filter(None, (line, *more)))
     if not loaded(selection.recording).shows_writes(selection.recording):
         heads = int(np.prod(selection.attention.pattern.shape[:2]))
-        return words("finding_weights", heads=heads, **slots)
-    share = hundredths(float(_output_shares(selection)[query, key]))
-    return words("finding", share=share, **slots)
+        line = words("finding_weights", heads=heads, **slots)
+    else:
+        share = hundredths(float(_output_shares(selection)[query, key]))
+        line = words("finding", share=share, **slots)
+    return " ".join(filter(None, (line, _hidden(aggregation, key))))
+
+
+def _hidden(aggregation: Aggregation, key: int) -> str:
+    """How many of the heads of a mean give another key more than the mean's own; "" for another
+    measure, and for none."""
+    if aggregation.kind != "Mean":
+        return ""
+    pattern = aggregation.selection.attention.pattern
+    layers = slice(None) if aggregation.layer is None else [aggregation.layer]
+    rows = pattern[layers, :, aggregation.query]
+    n = int((rows.argmax(axis=-1) != key).sum())
+    slots = {"n": n, "heads": rows.shape[0] * rows.shape[1]}
+    slots["key"] = aggregation.selection.axes.keys[key]
+    return sentences(CONCEPT, "aggregated")("hides", **slots) if n else ""
 
 
 MISLEADING = (

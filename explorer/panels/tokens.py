@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import word_classes
 from explorer.analysis.figures import BarRow, Bars, Figure, Stack, TokenRow, truncation_note, window
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import plural
+from explorer.analysis.formatting import Written, plural
 from explorer.analysis.words import Groups
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
@@ -19,7 +19,7 @@ from explorer.panels.masks import unmasked
 from explorer.panels.selection import TOKEN, place_of, token_of_text
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models import merges as pair_merges
+from models import merges as merges_models
 from models import model_names
 from models.caching import loaded
 from models.run import Run
@@ -80,27 +80,28 @@ def merges(run: Run, token: InPieces = OPENS) -> Panel:
     return Panel(
         title=words("title"),
         finding=words(kind, **slots) + " " + words("text", **slots),
-        figures=(_text(groups, group), *_steps(made, slots), bars),
+        figures=(_words_in_pieces(groups, group), *_steps(made, slots), bars),
         table=table,
         details=words.lines("details"),
         caption=(words("caption"),),
         file=f"tokens-{token}",
+        numbers={"pieces": Written.count(len(pieces))},
     )
 
 
-def _merges(run: Run, stream: Any, token: int) -> pair_merges.Merges | None:
+def _merges(run: Run, stream: Any, token: int) -> merges_models.Merges | None:
     """The merges of the word that holds a token, None where the tokenizer merges no pairs."""
     if stream.special[token]:
         return None
     at = int((~stream.special[:token]).sum())
     try:
-        made = pair_merges.merges(run.loaded.tokenizer.rules, run.text, at)
+        made = merges_models.merges(run.loaded.tokenizer.rules, run.text, at)
     except (ValueError, AttributeError):  # another rule, or a model without one
         return None
     return made if int(stream.ids[token]) in made.ids else None
 
 
-def _text(groups: Groups, group: int) -> TokenRow:
+def _words_in_pieces(groups: Groups, group: int) -> TokenRow:
     """The words of the text, each with the number of its tokens."""
     words = sentences(CONCEPT, "merges")
     shown = window(len(groups.labels), (group,), MOST_WORDS).tolist()
@@ -116,7 +117,7 @@ def _text(groups: Groups, group: int) -> TokenRow:
     )
 
 
-def _steps(made: pair_merges.Merges | None, slots: dict[str, Any]) -> tuple[Figure, ...]:
+def _steps(made: merges_models.Merges | None, slots: dict[str, Any]) -> tuple[Figure, ...]:
     """The pieces after each merge, one below the other, the new one framed."""
     if made is None:
         return ()

@@ -15,7 +15,7 @@ from explorer.analysis import coreference, head_naming, logit_lens, opening, tra
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
-from explorer.analysis.formatting import fixed, hundredths, percent
+from explorer.analysis.formatting import Written, fixed, hundredths, percent
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
 from explorer.panels import spec
@@ -396,6 +396,7 @@ def checkpoints(
             *filter(None, (model_descriptions.taught(model_card.facts(run.model), steps[at]),)),
         ),
         file="training",
+        numbers={"checkpoints": Written.count(len(steps))},
     )
 
 

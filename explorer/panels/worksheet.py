@@ -75,7 +75,7 @@ def _step(at: int, item: Item) -> list[Line]:
     """The heading of a step, what is said there, and its question with room for an answer."""
     question = f"{item.says}{item.number}{item.rest}"
     lines: list[Line] = [("h2", WORDS("number", at=at, heading=item.heading))]
-    lines += [("p", question)] if question else []
+    lines += [("p", each) for each in (question, item.formula) if each]
     if item.question:
         lines += [("p", item.question), ("p", WORDS("space")), ("hr", ""), ("hr", "")]
     return lines

@@ -19,9 +19,11 @@ from explorer.analysis.findings import (
     Finding,
     Link,
     select_findings,
+    word_groups,
 )
 from explorer.analysis.formatting import hundredths
 from explorer.analysis.terminology import sees_all, windowed
+from explorer.analysis.word_classes import is_word
 from explorer.panels import anatomy, attention
 from explorer.panels.choice import EVERY, TRUE, as_taken, declared, resolve
 from explorer.panels.selection import Selection, select
@@ -143,6 +145,13 @@ def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict
     return dict(said)
 
 
+def _is_one_word(on: Selection) -> bool:
+    """True for one text of a single word."""
+    of = word_groups(on.recording, on.recording.streams[0].name)
+    named = [label for label, special in zip(of.labels, of.special) if not special]
+    return not on.is_across and sum(map(is_word, named)) == 1
+
+
 # ---- what is told of the head --------------------------------------------------------------------
 
 
@@ -153,7 +162,7 @@ class HeadOnShow:
     told: the finding of this head and the selected word, None where there is none. one: the finding
     that the headline tells: this one, or the first where nothing is chosen. listed: the findings
     through which a reader steps. has_vote: what several heads say is shown, and not this head's
-    picture."""
+    picture. is_alone: the text is one word, and nobody asked for a head."""
 
     selection: Selection
     view: HeadView
@@ -161,6 +170,7 @@ class HeadOnShow:
     one: Finding | None
     listed: tuple[Finding, ...]
     has_vote: bool = False
+    is_alone: bool = False
 
     @classmethod
     def of(cls, run: Run, chosen: Chosen, words: Words) -> HeadOnShow:
@@ -184,7 +194,8 @@ class HeadOnShow:
         )
         is_chosen = any(words.get(each, EVERY) != EVERY for each in ("layer", "token", "source"))
         one = told if is_chosen else next(iter(listed), None)
-        return cls(on, view, told, one, listed, shows_vote(run, chosen, words, {}))
+        alone = not is_chosen and _is_one_word(on)
+        return cls(on, view, told, one, listed, shows_vote(run, chosen, words, {}), alone)
 
     @property
     def row(self) -> int | None:
@@ -220,6 +231,8 @@ class HeadOnShow:
         """The headline: the finding, of the crowd the most alone; of a head of which there is none
         the key that gets most from the selected word, or the head's name."""
         one, on = self.one, self.selection
+        if self.is_alone:
+            return templates.sentences("heads", "head")("alone")
         if one is not None:
             is_crowd = one.kind == CROWD
             return findings.crowd(one).partition("; ")[0] if is_crowd else findings.coloured(one)
@@ -239,7 +252,9 @@ class HeadOnShow:
     @property
     def evidence(self) -> str:
         """What the headline rests on, "" where it tells no finding."""
-        return f"{findings.evidence(self.one)} {self.tested}\n\n" if self.one else ""
+        if self.one is None or self.is_alone:
+            return ""
+        return f"{findings.evidence(self.one)} {self.tested}\n\n"
 
     @property
     def tested(self) -> str:

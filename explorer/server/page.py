@@ -111,6 +111,7 @@ SCRIPT = b"""<script nonce="NONCE">
 })();
 WAITING
 TYPED
+PRESSED
 </script>"""
 
 # A server that is silent, or is not reached, leaves the picture that it brought last. What the page
@@ -177,9 +178,16 @@ TYPED = r"""(() => {
       else addedNodes.forEach(look);
   }).observe(document.documentElement, { childList: true, characterData: true, subtree: true });
 })();"""
+# A P that is pressed before the presenter hears keys (components/presenter.js) waits for it.
+PRESSED = """addEventListener("keydown", (event) => {
+  const plain = !(event.altKey || event.ctrlKey || event.metaKey);
+  const field = event.composedPath()[0].closest?.("input, textarea, select, [role=dialog]");
+  if (plain && !field && event.key.toLowerCase() === "p" && !window.headlight?.presents)
+    window.headlight = { ...window.headlight, waiting: true };
+}, true);"""
 SAYS = {name: WORDS(f"server_{name}") for name in ("waits", "lost")}
 SCRIPT = SCRIPT.replace(b"WAITING", WAITING.replace("WORDS", json.dumps(SAYS)).encode())
-SCRIPT = SCRIPT.replace(b"TYPED", TYPED.encode())
+SCRIPT = SCRIPT.replace(b"TYPED", TYPED.encode()).replace(b"PRESSED", PRESSED.encode())
 
 
 # Of a request for a page: what would have Streamlit answer with something else than the page.

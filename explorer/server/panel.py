@@ -81,13 +81,14 @@ class PanelFile:
 class PanelRequest:
     """Request of an address: a panel's name, the ending of its file, the words of the run, and
     those of the panel's choices, (name, word) in the order of the names. models: those that it
-    runs."""
+    runs. sheet: that of a picture."""
 
     name: str
     ending: str
     of_run: tuple[tuple[str, str], ...]
     choices: tuple[tuple[str, str], ...]
     models: tuple[str, ...]
+    sheet: spec.Sheet = spec.WHOLE
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -119,6 +120,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
             raise Refused(414, WORDS("too_long", name=parameter, n=len(word), most=most))
         words[parameter] = well_formed(word)
     of_run = {each: words.pop(each) for each in address.OF_RUN if each in words}
+    sheet = spec.Sheet.of_words(words) if spec.FILES[ending].is_picture else spec.WHOLE
     words = link_words.with_key(words)
     spec.expect_words(name, words)
     of_run["model"] = _offered(of_run.get("model") or spec.DEFAULT_MODEL)
@@ -130,6 +132,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
         tuple(sorted(of_run.items())),
         tuple(sorted(words.items())),
         (of_run["model"], *(words[each] for each in others)),
+        sheet,
     )
 
 
@@ -254,7 +257,7 @@ def _computed(query: PanelRequest, gone: threading.Event) -> PanelFile:
 def _packed(query: PanelRequest, etag: str) -> PanelFile:
     panel = spec.from_words(query.name, address.run_of(dict(query.of_run)), dict(query.choices))
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{panel.file}.{query.ending}")
-    data = spec.FILES[query.ending].make(panel)
+    data = spec.FILES[query.ending].make(panel, query.sheet)
     return PanelFile(name, gzip.compress(data, 6, mtime=0), etag, len(data))
 
 

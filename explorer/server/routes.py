@@ -54,7 +54,9 @@ _last: tuple[float, dict[str, object]] = (0.0, {})
 
 async def healthz(request: Request) -> Response:
     """200 and figures as JSON after a pass of the first model over one word; 503 where there is no
-    model or the pass fails."""
+    model or the pass fails. For the addresses of `HEADLIGHT_METRICS`, as `metrics`."""
+    if not lies_in(request.scope, settings().metrics):
+        return PlainTextResponse(WORDS("nothing"), 404)
     health = await run_in_threadpool(current_health)
     return JSONResponse(health, 200 if health["ok"] else 503, {"Cache-Control": "no-store"})
 

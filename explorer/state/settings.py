@@ -54,8 +54,9 @@ class Settings:
     several processes serve, as redis://host:port/number; "" for this process. `cluster`: where
     replicas answer for models too large for this machine, their HTTP address; "" for none.
     `frames`: sites that may show the app in a frame of theirs, beside its own. `metrics`: who may
-    read `/metrics`, as addresses and networks. `address`: where readers find the app, its
-    scheme, host and path, so that a shared link carries a title and a picture; "" for no such.
+    read `/metrics` and `/healthz`, as addresses and networks. `address`: where readers find the
+    app, its scheme, host and path, so that a shared link carries a title and a picture; "" for no
+    such.
     `recording`: the file of a recording that a visit opens on; "" for the shipped models alone.
     """
 

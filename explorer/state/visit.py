@@ -87,7 +87,12 @@ class Visit:
     toured: bool = False  # a lesson was begun, and is offered no more
     selection_drawn: tuple[Sequence[str], dict[str, int]] = ((), {})  # causes, selection of the bar
     typed_readings: dict[str, tuple[str, str]] = field(default_factory=dict)  # word and sentence
-    own_lesson: Any = None  # the reader's own (lesson.Lesson)
+    own_lessons: dict[str, Any] = field(default_factory=dict)  # the reader's (lesson.Lesson)
+    own_lesson: str = ""  # the name of the one that is open
+    own_steps: tuple[int, ...] = ()  # names of its steps
+    lessons_read: bool = False  # those that the browser keeps are known
+    forgotten_lessons: tuple[str, ...] = ()  # those that it is to forget
+    offered_lesson: Any = None  # one of a file, which the reader has not taken yet
     lesson_problem: str = ""  # why a file is no lesson
     sentences_cut: str = ""  # the sentences of a file that was too long
     sentences_unreadable: tuple[str, str] = ("", "")  # a file's name, and what the field had then
@@ -115,6 +120,8 @@ class Visit:
     sentences_column: str = ""  # the column of a table that is read
     sentences_file: Sent = field(default_factory=dict)  # a file of sentences
     lesson_title: str = ""
+    lesson_store: Sent = field(default_factory=dict)  # what the browser keeps of lessons
+    lesson_address: str = ""  # of a page that becomes a step
     lesson_file: Sent = field(default_factory=dict)  # a file of a lesson
     lesson_order: Sent = field(default_factory=dict)  # a step that was dragged to another place
     lesson_cards: Sent = field(default_factory=dict)  # a card that no address leads to

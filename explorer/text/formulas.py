@@ -30,7 +30,7 @@ from explorer.analysis.formatting import (
     parse_number,
     power,
 )
-from explorer.analysis.formulas import Evidence, Number, RecordedPlace, checked
+from explorer.analysis.formulas import Evidence, Name, Number, RecordedPlace, checked
 from explorer.analysis.measure import Measure, MeasureContext, Untestable
 
 Node = tuple[str, dict[str, str], Any]
@@ -157,28 +157,85 @@ NAMED = {"e": e, "π": pi, "∞": inf}
 FUNCTIONS = {"sin": sin, "cos": cos, "tanh": tanh, "ln": log}
 RESULT_DIGITS = 3  # figures of a result, and the fewest of its parts
 UNEQUAL: Node = ("mo", {}, "≠")
+EQUALS: Node = ("mo", {}, "=")
+RELATIONS = "=≠≈"
+SIGNS = RELATIONS + "+" + MINUS
+OPERATORS = SIGNS + "·"
 
 
 def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     """A line with numbers in its slots, those without a text of their own in the fewest figures
-    with which each of its sides is the last one at the figures of that, and what is not equal is
-    not; None where nothing makes them so. Raises KeyError for a slot without a number."""
+    with which each of its sides is the result at the figures of that, and what is not equal is not;
+    None where nothing makes them so. The result is the first side where that is one number alone,
+    else the last. Raises KeyError for a slot without a number."""
     sides = _sides(line)
+    tag, _, slot = sides[0][0]
+    is_first = len(sides[0]) == 1 and tag == "slot" and isinstance(numbers[slot], float | int)
+    of = sides[0] if is_first else sides[-1]
     for digits in range(RESULT_DIGITS, MOST_DIGITS):
-        of_last = digits if UNEQUAL in sides[-1] else RESULT_DIGITS
-        *parts, last = (
-            _in_row(side, numbers, of_last if side is sides[-1] else digits) for side in sides
-        )
+        of_result = digits if UNEQUAL in of else RESULT_DIGITS
+        rows = [_in_row(side, numbers, of_result if side is of else digits) for side in sides]
+        result = rows[0 if is_first else -1]
+        others = rows[1:] if is_first else rows[:-1]
         try:
-            true = all(matches_text(last[0][2], value(part)) for part in parts) and _differs(last)
+            true = all(matches_text(_text(result), value(each)) for each in others)
+            true = true and _differs(result)
         except ArithmeticError:
             return None
         if true:
-            items = [item for part in parts for item in (*part, ("mo", {}, "="))]
-            tag, name, result = last[-1]
-            items += [*last[:-1], (tag, {**name, "class": "result"}, result)]
-            return "math", {"display": "block"}, [("mrow", {}, items)]
+            return _math([item for row in rows for item in (*row, EQUALS)][:-1])
     return None
+
+
+def _text(row: Sequence[Node]) -> str:
+    """The number that a row of one alone is, which stands in brackets where it is negative."""
+    (tag, _, inside), *_ = row
+    return inside if tag == "mn" else next(each[2] for each in inside if each[0] == "mn")
+
+
+def _math(items: Sequence[Node]) -> Node:
+    return "math", {"display": "block"}, [("mrow", {}, list(items))]
+
+
+def below(
+    symbols: str, line: str, numbers: Mapping[str, Number], known: Mapping[str, str]
+) -> Node | None:
+    """A line of symbols and below it the same in numbers, in columns: one for each operand and
+    each sign between them where both lines have the same, else one for each side. The result and
+    its symbol are marked. None as of `filled`."""
+    made = filled(line, numbers)
+    if made is None:
+        return None
+    above = _in_row(typeset(symbols, known)[2][0][2], numbers, RESULT_DIGITS)
+    both = above, made[2][0][2]
+    for signs in (OPERATORS, SIGNS, RELATIONS, ""):
+        cells = [_cells(row, signs) for row in both]
+        if _signs(cells[0]) == _signs(cells[1]):
+            break
+    is_first = len(cells[1]) > 1 and len(cells[1][0]) == 1 and cells[1][1][0][2] in RELATIONS
+    at = 0 if is_first else -1
+    rows: list[Node] = []
+    for row in cells:
+        made_of: list[Node] = [("mtd", {}, cell) for cell in row]
+        made_of[at] = "mtd", {"class": "result"}, row[at]
+        rows.append(("mtr", {}, made_of))
+    return "math", {"display": "block"}, [("mtable", {}, rows)]
+
+
+def _cells(row: Sequence[Node], signs: str) -> list[list[Node]]:
+    """A row cut at signs, which are cells of their own."""
+    cells: list[list[Node]] = [[]]
+    for item in row:
+        if item[0] == "mo" and item[2] in signs:
+            cells += [[item], []]
+        else:
+            cells[-1].append(item)
+    return cells
+
+
+def _signs(cells: Sequence[Sequence[Node]]) -> str:
+    """The signs between cells; what is subtracted is negative where the symbols add."""
+    return "".join(cell[0][2] for cell in cells[1::2]).replace(MINUS, "+")
 
 
 def _differs(row: Sequence[Node]) -> bool:
@@ -230,8 +287,11 @@ def _items(node: Node, numbers: Mapping[str, Number], digits: int) -> list[Node]
     ]
 
 
-def _written(name: str, number: Number, digits: int) -> list[Node]:
+def _written(name: str, number: Number | Name, digits: int) -> list[Node]:
     """A number, or a sum of products, as items of a row."""
+    if isinstance(number, Name):
+        index: Node = ("mtext", {}, number.index)
+        return [("msub", {}, [("mi", {}, number.letter), index]) if number.letter else index]
     if isinstance(number, Written):
         return [("mn", {"data-symbol": name}, number.text)]
     if isinstance(number, float | int):
@@ -241,8 +301,8 @@ def _written(name: str, number: Number, digits: int) -> list[Node]:
     for product in number:
         items += [("mo", {}, "+")] if items else []
         for at, factor in enumerate(product):
-            items += [("mo", {}, "·")] if at else []
-            items += _written(name, factor, digits)
+            items += [("mo", {}, "·")] if at and not isinstance(factor, Name) else []
+            items += _written(name, factor, digits)  # type: ignore[arg-type]
     return items
 
 
@@ -281,10 +341,11 @@ def _factor(tag: str, inside: Any) -> float:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula: its id, its name, a sentence on what it says, its lines, the same with places for
-    numbers, the tab that shows it with its choices as in an address, a remark where a note is loose
-    or wrong, and how far its sides may differ, as a share of the largest number. symbols:
-    definitions of those that are in it. Raises ValueError for a symbol without one."""
+    """A formula: its id, its name, a sentence on what it says, its lines, what they are at one
+    place, in symbols and below these with slots for numbers, the tab that shows it with its choices
+    as in an address, a remark where a note is loose or wrong, and how far its sides may differ, as
+    a share of the largest number. symbols: definitions of those that are in it. Raises ValueError
+    for a symbol without one."""
 
     id: str
     title: str
@@ -292,7 +353,7 @@ class Formula:
     lines: tuple[str, ...]
     page: str
     evidence: Callable[[RecordedPlace], Evidence]
-    numbers: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
     remark: str = ""
     tolerance: float = SUM_ROUNDING
     symbols: Mapping[str, str] = field(default_factory=dict)
@@ -324,8 +385,8 @@ class Formula:
         return Measure(check.error / max(1.0, check.largest), slots=slots)
 
     def filled(self, numbers: Mapping[str, Number]) -> tuple[Node, ...]:
-        """Its lines with numbers, as far as these make them true."""
-        lines = (filled(line, numbers) for line in self.numbers) if numbers else ()
+        """What it is at one place, symbols above numbers, as far as these make it true."""
+        lines = (below(*each, numbers, self.symbols) for each in self.numbers) if numbers else ()
         return tuple(line for line in lines if line is not None)
 
     def plain(self, numbers: Mapping[str, Number]) -> dict[str, Any]:
@@ -351,14 +412,19 @@ def _formula(
     known: Mapping[str, str],
     id: str,
     lines: Sequence[str],
-    numbers: Sequence[str] = (),
+    numbers: Sequence[Sequence[str]] = (),
     symbols: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> Formula:
     evidence = getattr(formulas_analysis, id.replace("-", "_"))
     known = {**known, **symbols}
     return Formula(
-        id, lines=tuple(lines), numbers=tuple(numbers), symbols=known, evidence=evidence, **more
+        id,
+        lines=tuple(lines),
+        numbers=tuple((above, line) for above, line in numbers),
+        symbols=known,
+        evidence=evidence,
+        **more,
     )
 
 

@@ -20,6 +20,7 @@ MOST_MINUTES = 600
 MOST_CHARACTERS = 4000  # of any text of an item
 MOST_BYTES = 400_000  # of a lesson as JSON
 OF_SPEAKER = ("note", "question", "answer")  # of an item, for who speaks alone
+OWN_WORDS = "words"  # in the place of a panel
 OF_CLASS = "class"  # the word of the lesson that the class of a window holds
 CHOICES = ("lesson", "lesson_step", "lesson_word")  # of an address
 PACKED = "~"  # begins the word of a lesson that an address holds whole
@@ -32,7 +33,9 @@ class Item:
 
     heading, says: what everybody reads; number: stands behind says, in the colour of the picture's
     own number, and rest behind it. note: for who speaks. question, answer: asked there, and what is
-    true. done: when the step is done. panel: the name of the one that is spoken of.
+    true. done: when the step is done. panel: the name of the one that is spoken of, `OWN_WORDS`
+    where the step is its words alone. formula: one that stands below says, as
+    explorer/text/formulas.py reads a line.
     """
 
     address: str
@@ -45,6 +48,7 @@ class Item:
     answer: str = ""
     done: str = ""
     panel: str = ""
+    formula: str = ""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from explorer.state.visit import visit
 from explorer.text import findings, glossary, places, templates
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS
+from models.edits import ZeroHead
 from models.example_texts import OPENING_TEXT
 from models.run import Run
 
@@ -137,7 +138,8 @@ def selected_head(shown: Screen, panel: Panel, one: HeadOnShow) -> None:
     after."""
     mounts.panel(panel.bare, "one_head", partial(take_token, shown, panel.name))
     export_menu.offer_panel(panel)
-    for line in one.notes:
+    reason = (HEAD("reason"),) * (ZeroHead in one.selection.run.loaded.capabilities.edits)
+    for line in (*one.notes, *reason):
         st.caption(line)
 
 
@@ -150,6 +152,9 @@ def take_token(shown: Screen, panel: str) -> None:
 def head_actions(one: HeadOnShow) -> None:
     """The ways on from this head: how its weight is made, and the next finding."""
     on, cell = one.selection, one.view.opened
+    if one.is_alone:
+        take = current_recording.take_text
+        st.button(HEAD("works"), key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
     if one.one is not None and one.one.ballots:
         st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
@@ -246,7 +251,7 @@ def heads_tab(
         head_grid(shown, grid)
     url_state.follow(shown.asked, shown.refused)
     one = HeadOnShow.of(run, shown.chosen, shown.words())
-    if one.listed or one.one:  # of a text without words there is nothing to say
+    if one.listed or one.one or one.is_alone:  # of a text without words there is nothing to say
         with top:
             headline(one)
     picture = shown.panel("attention.votes" if one.has_vote else "attention.head")

@@ -557,7 +557,7 @@ def edit_model(
     of_edits = url_state.values(interventions.effect, run)
     at, of_first = ((each["layer"], each["head"]) for each in (of_edits, first))
     on = Edited(run, plain, attention, at, of_edits["token"], of_first, only)
-    lead = st.container(key="lead")
+    lead = tab.lead_room()
     edit_controls(on)
     output_side = plain.streams[-1]
     words = selection_bar.Words(output_side.tokens, on.token, roles=output_side.roles)

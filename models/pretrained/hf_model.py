@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -22,6 +23,7 @@ from models.edits import Edit
 from models.generation import max_answer_length, search, tell_unended
 from models.model import Model
 from models.model_names import MINE_PREFIX, in_languages
+from models.notices import tell
 from models.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import max_text_length, saved_head
@@ -230,15 +232,19 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
 
 
 def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFModel:
-    """A loaded model of a caller's own transformers network, see `models.wrap.wrap`. Raises
-    ValueError for weights in 16 bits, in which no sum can be followed, and NotLoaded where it
-    shows too little."""
+    """A loaded model of a caller's own transformers network, see `models.wrap.wrap`: of weights in
+    16 bits, in which no sum can be followed, a copy in 32, with a warning. Raises ValueError for
+    weights of other kinds, and NotLoaded where it shows too little."""
     kinds = {each.dtype for each in network.parameters() if each.is_floating_point()}
-    if not kinds <= {torch.float32, torch.float64}:
-        raise ValueError(
-            f"the weights are {', '.join(sorted(map(str, kinds)))}, in which the sums of its "
-            "stream cannot be followed; give model.float()"
-        )
+    weights = ", ".join(sorted(map(str, kinds)))
+    if kinds - {torch.float32, torch.float64}:
+        if not kinds <= {torch.float16, torch.bfloat16, torch.float32}:
+            raise ValueError(
+                f"the weights are {weights}, in which the sums of its stream cannot be followed; "
+                "give model.float()"
+            )
+        tell(f"the weights are {weights}: what is read is a copy of them in torch.float32")
+        network, weights = deepcopy(network).float(), f"{weights}, computed in float32"
     if tokenizer is None or isinstance(tokenizer, (list, tuple)):
         n_vocab = len(embedding_matrix(network))
         words: Any = Vocabulary(n_vocab if tokenizer is None else tokenizer)
@@ -246,7 +252,6 @@ def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFMode
         words = HubTokenizer(_transformers_tokenizer(tokenizer), _eos_ids(network))
     with quietly():
         network.set_attn_implementation("eager")
-        weights = ", ".join(map(str, kinds))
         made = from_network(network, words, name, fingerprint, weights, is_bounded=False)
     return replace(made, version=version_of(network))
 

@@ -45,6 +45,7 @@ from models.edits import (
     place_of,
 )
 from models.generation import expect_room
+from models.layers import Patches, SitePatches
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.notices import tell, tell_cut
 from models.own_model import clean, read_text
@@ -77,6 +78,7 @@ from models.pretrained.weight_conversion import CONVERSIONS
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
 from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
+from models.readouts.patching import expect_asked, own_edits
 from models.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
 from models.results import Attribution, Beam, Lens, Part, SeededSampling
 from models.tokenizer import Tokens
@@ -135,7 +137,8 @@ def record(
             raise ValueError(
                 f"{model.card.name} writes its own text without such an edit; give the target"
             )
-    edits = of_text(edits, lengths)
+    texts = {model.plan.streams[0].name: (tokens, reading.text)}
+    edits = of_text(edits, lengths, texts)
     tokens = shuffle_tokens(tokens, edits)
     if model.tokenizer.mask is not None:
         tokens = mask_tokens(
@@ -150,7 +153,7 @@ def record(
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
-        edits = of_text(edits, lengths)
+        edits = of_text(edits, lengths, texts)
     expect_tokens(edits, lengths)
     trace = forward_pass(model, edits)
     # Before the lock, for which others wait with memory of their own.
@@ -273,6 +276,81 @@ def _z(recording: Recording, edit: HeadEdit | PatchPath) -> np.ndarray:
     z = attention.pattern[edit.layer, edit.head] @ attention.v[edit.layer, edit.head]
     place = place_of(edit.attention, edit.layer, "z")
     return np.asarray(edited(z, recording.edits, place, edit.head))
+
+
+class PatchRun:
+    """The two texts' runs of a sweep of patches, and the first one run anew with something put in,
+    several at once, as `models.readouts.patching.OwnRun`."""
+
+    def __init__(
+        self,
+        model: HFModel,
+        text: str,
+        donor: str,
+        edits: tuple[Edit, ...],
+        token: int,
+        id: int,
+        against: int,
+    ) -> None:
+        self.model, self.ids = model, [id, against]
+        others = own_edits(edits)
+        recording, self._donor = record(model, text, others), record(model, donor, others)
+        expect_readout(model, recording.streams[-1].name)
+        self.edits, self.text = recording.edits, recording
+        self.token = expect_asked(model.card, recording, token, self.ids)
+        self.sites = {
+            each.name: tuple(site for site in states(each) if self._is_one(each.name, site))
+            for each in recording.streams
+        }
+        self.n_tokens = {each.name: len(each.tokens) for each in recording.streams}
+        self.clean, self.donor = self._difference(recording), self._difference(self._donor)
+
+    def _is_one(self, stream: str, site: str) -> bool:
+        """True where a site is one tensor of the model's code, which can be changed."""
+        try:
+            changes_of(self.model.plan.streams, (SitePatches(site, (), stream),), "")
+        except ValueError:
+            return False
+        return True
+
+    def _difference(self, recording: Recording) -> float:
+        stream = recording.streams[-1]
+        found = logits(self.model, recording, stream.name, min(self.token, len(stream.tokens) - 1))
+        return float(found[self.ids[0]] - found[self.ids[1]])
+
+    def n_layer(self, attention: str) -> int:
+        """How many layers an attention has."""
+        return self.model.plan.n_layer[attention]
+
+    def stream_of(self, attention: str) -> str:
+        """The stream that an attention writes into."""
+        return next(each.query for each in self.text.attention if each.name == attention)
+
+    def heads(self, attention: str, layer: int) -> Tensor:
+        """The donor's z in a layer of an attention, (head, token, d_head)."""
+        heads = (PatchHead("", layer, head, attention) for head in range(self.model.card.n_head))
+        return torch.tensor(np.stack([_z(self._donor, each) for each in heads]))
+
+    def vectors(self, stream: str, site: str) -> Tensor | None:
+        """The donor's vectors at a site, (token, d_model), None where it has none there."""
+        found = self._donor.stream(stream)
+        return torch.tensor(found.at(site)) if site in found.sites else None
+
+    @torch.inference_mode()
+    def differences(self, stream: str, layer: int | None, patches: Patches) -> list[float]:
+        """The difference of the logits with each of several patches put into a stream."""
+        n = len(patches.patches)
+        ids = [torch.tensor(each.ids)[None].expand(n, -1) for each in self.text.streams]
+        inputs = dict(
+            zip(("input_ids", "decoder_input_ids"), ids[: 1 + (self.model.start is not None)])
+        )
+        with self.model.passing(forward_pass(self.model, (*self.edits, patches))):
+            output = self.model.network(**inputs, use_cache=False)
+        scores = output.logits[:, self.token, self.ids].float()
+        return (scores[:, 0] - scores[:, 1]).tolist()
+
+
+patch_run = PatchRun
 
 
 @torch.inference_mode()
@@ -409,15 +487,15 @@ def generate(
         tell_cut(card.name, card.n_positions, tokens.ids, dropped)
         expect_room(card, len(then), 0)
         ids = [model.start, *then] if then else list(begin_ids(model))
-        tokens, trace = _writing_under(model, tokens, edits)
+        tokens, trace = _writing_under(model, text, tokens, edits)
         return HFGeneration(model, ids, list(tokens.ids), trace)
     expect_room(card, len(tokens.ids) + len(then), dropped)
-    tokens, trace = _writing_under(model, tokens, edits)
+    tokens, trace = _writing_under(model, text, tokens, edits)
     return HFGeneration(model, [*tokens.ids, *then], None, trace)
 
 
 def _writing_under(
-    model: HFModel, tokens: Tokens, edits: tuple[Edit, ...]
+    model: HFModel, text: str, tokens: Tokens, edits: tuple[Edit, ...]
 ) -> tuple[Tokens, ForwardPass]:
     """A text as it is read under edits, and the pass of which each step of what is written has a
     copy. Raises ValueError for an edit that the model cannot follow."""
@@ -425,7 +503,7 @@ def _writing_under(
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
     if model.start is not None:
         lengths["decoder"] = None
-    edits = of_text(edits, lengths)
+    edits = of_text(edits, lengths, {model.plan.streams[0].name: (tokens, clean(text))})
     expect_tokens(edits, {**lengths, [*lengths][-1]: None})
     return shuffle_tokens(tokens, edits), forward_pass(model, edits)
 
@@ -439,7 +517,7 @@ def beams(
     expect_readout(model, model.plan.streams[-1].name)
     tokens, dropped = model.tokens(clean(text))
     tell_cut(model.card.name, model.card.n_positions, tokens.ids, dropped)
-    tokens, trace = _writing_under(model, tokens, edits)
+    tokens, trace = _writing_under(model, text, tokens, edits)
     return search_of(model, list(tokens.ids), how, trace)
 
 
@@ -702,7 +780,6 @@ INSTEAD = {
     "score_parts": "recording.attention has the scores, queries and keys",
     "ffn": "model.attribute shows what each FFN brings in all",
     "circuits": "its tensors are model.network’s",
-    "patching": "SetSite and SetHead of headlight.edits put vectors of another text in",
 }
 
 

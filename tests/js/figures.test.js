@@ -578,6 +578,13 @@ test("what a title or a sentence names is kept, and a sign stands where tokens a
     cut(bars, 2, "“Nepal”").rows.map(({ label }) => label),
     ["a", "Nepal"],
   );
+  assert.deepEqual(
+    cut({ ...bars, rows: [...bars.rows, bar("c", 2)] }, 2, "c 0.2\n“Nepal” is brought").rows.map(
+      ({ label }) => label,
+    ),
+    ["Nepal", "c"],
+    "a word in quotes on one line, one without them on another",
+  );
 });
 
 test("what has no room on a slide is named there, and the more room the less of it", () => {
@@ -914,7 +921,13 @@ test("all heads: one picture each, on one scale, with the names of their pattern
     scores: names,
     weights: { cells: new Uint8Array(32), peak: new Float32Array(8) },
   });
-  assert.match(narrow, />pronoun</, "a name without room is its first word");
+  const words = [...narrow.matchAll(/>([^<]+)</g)].map(([, word]) => word);
+  assert.ok(!words.includes("pronoun"), "no name is cut");
+  assert.match(
+    words.join(" "),
+    /pronoun to noun: L0 H0, L0 H1,.*L0 H7/,
+    "it stands below with its heads",
+  );
 });
 
 test("of many heads those that rest on sinks are folded, but for the one on screen, and opened they are all there", () => {
@@ -938,9 +951,17 @@ test("of many heads those that rest on sinks are folded, but for the one on scre
   const first = places(grid);
   assert.equal(first.length, 1 + n / 12);
   assert.deepEqual(first.slice(0, 3), ["L0 H1", "L10 H6", "L9 H3"], "the largest weights first");
-  assert.match(drawn("headmatrices", grid), />99 of 108 rest</);
+  const onPage = (one) => {
+    const pen = new Pen(look, 14, true);
+    pen.cells = () => {}; // as no canvas is here
+    figure(pen, { kind: "headmatrices", ...plain, ...one }, { x: 0, y: 0, width: 600 });
+    return pen.parts.join("");
+  };
+  assert.match(onPage(grid), />99 of 108 rest </);
+  assert.doesNotMatch(drawn("headmatrices", grid), /rest</, "no button in a file");
+  assert.match(drawn("headmatrices", grid), />10 of 108 heads</);
   const opened = drawn("headmatrices", { ...grid, all: true });
-  assert.match(opened, />Fewer</);
+  assert.match(onPage({ ...grid, all: true }), />Fewer </);
   assert.equal(opened.match(/>(sink|induction)</g).length, n);
   assert.ok(drawn("headmatrices", grid).length < opened.length / 3);
 });

@@ -28,7 +28,13 @@ const SOFTMAX = [
     ],
   ],
 ];
-const formula = (line) => ({ id: "f", title: "f", lines: [line], numbers: [], symbols: [] });
+const formula = (line) => ({
+  id: "f",
+  title: "f",
+  lines: [line],
+  numbers: [],
+  symbols: [],
+});
 
 /** What is drawn in so much room: the height, the texts by what they say, and the SVG. */
 function drawn(lines, width) {
@@ -64,4 +70,31 @@ test("formulas without room beside each other stand in rows", () => {
   const narrow = drawn([SOFTMAX, SOFTMAX], 200);
   assert.equal(wide.height, one.height);
   assert.ok(Math.abs(narrow.height - 2 * one.height) < 1);
+});
+
+test("a number stands below its symbol, both in the middle of one column", () => {
+  const cell = (item, attributes = {}) => ["mtd", attributes, [item]];
+  const line = (...texts) => [
+    "mtr",
+    {},
+    texts.map((text, at) => cell(mi(text), at ? {} : { class: "result" })),
+  ];
+  const table = ["math", {}, [["mtable", {}, [line("z", "=", "a"), line("0.822", "=", "0.5")]]]];
+  const pen = new Pen(onPaper(), 14, false);
+  const numbered = { ...formula(SOFTMAX), numbers: [table] };
+  formulaRows(pen, [numbered], { x: 0, y: 0, width: 900 });
+  const at = pen.texts.map(({ text, box }) => ({
+    text,
+    middle: (box[0] + box[2]) / 2,
+    box,
+  }));
+  assert.deepEqual(
+    at.map(({ text }) => text),
+    ["z", "=", "a", "0.822", "=", "0.5"],
+  );
+  for (const column of [0, 1, 2]) {
+    assert.ok(Math.abs(at[column].middle - at[column + 3].middle) < 0.5);
+    assert.ok(at[column].box[3] <= at[column + 3].box[1] + 1);
+  }
+  assert.equal(pen.parts.join("").split(pen.look.primary).length - 1, 2);
 });
