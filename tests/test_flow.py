@@ -19,6 +19,7 @@ from explorer.panels import (
     architecture,
     feed_forward,
     flow_levels,
+    flow_way,
     generation,
     multi_head,
     predictions,
@@ -185,7 +186,7 @@ def test_the_sentence_on_the_model_is_about_the_layer_that_brings_the_answer(
     )
     if by_logit:
         layer, added, logit = int(by_logit[1]), float(by_logit[2]), float(by_logit[3])
-        assert figure.layer == layer and added + 0.06 > architecture.MUCH * logit  # one decimal
+        assert figure.layer == layer and added + 0.06 > flow_way.MUCH * logit  # one decimal
         assert answers[layer] - answers[layer - 1] < max(np.diff(answers))
         return
     said = re.match(
@@ -318,11 +319,14 @@ def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> N
     assert switch.label == f"Ablate head {switch.select['head']}"
     edits = from_line(switch.select["edits"])
     off = architecture.flow(run.under(edits), beam="end")
-    answer, before, after = re.search(
-        r"^Without head \d+ of layer \d+ .+? “(.+?)” (?:falls|rises) from (.+?%) to (.+?%)\.",
-        off.finding,
-    ).groups()
-    assert (answer, before) == (figure.words[0].label, figure.words[0].text)
+    answer = figure.words[0].label
+    assert re.match(r"Without head \d+ of layer \d+ ", off.finding)
+    moved = re.search(
+        rf"“{re.escape(answer)}” (?:falls|rises) from (.+?%) to (.+?%)\.", off.finding
+    )
+    before, after = moved.groups() if moved else [figure.words[0].text] * 2
+    assert moved or f"“{answer}” stays at {after}." in off.finding
+    assert before == figure.words[0].text
     rows = {each.label: each.text for each in off.figures[0].lanes}
     assert rows[answer] == after
     again = off.figures[0].stop.switch

@@ -165,7 +165,7 @@ export function lanes(pen, figure, [left, top, wide]) {
       );
   });
   pen.put("g", { class: "flow-output" }, inside);
-  return top + (3.2 + all.length * 2.75) * letter;
+  return top + (end ? 4.6 : 3.2) * letter + all.length * 2.75 * letter;
 }
 
 /** A lane. @param {Pen} pen @param {Flow} figure @param {any} lane @param {number[]} place left, middle, width @param {(log: number) => number} x @param {boolean} isAnswer */

@@ -423,7 +423,8 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   };
   if (figure.level === 0) {
     const line = [`ZeroHead:${layer.layer}:${head}:${attention.name}`];
-    return leading(pen, { edits: toggled(figure, line), beam: END }, what, draw);
+    const at = { attention: attention.attention, layer: `${layer.layer}`, head: `${head}` };
+    return leading(pen, { ...at, edits: toggled(figure, line), flow_beam: END }, what, draw);
   }
   const { levels } = stopOf(figure);
   const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && levels[HEAD];
@@ -647,13 +648,12 @@ function guess(pen, figure, plan, layer, at, isSpine) {
   const isTold = at === told(figure);
   if (plan.turned) {
     if (isTold && !figure.level)
-      flap(pen, figure, Math.min(across, plan.rows[0] + 14 * letter), to - 1.5 * letter);
+      flap(pen, figure, across + (across > 16 * letter ? -6 : 6) * letter, to - 1.5 * letter);
     else if (isTold) besideRow(pen, figure, plan, layer, at, `“${word}”`, { bold: true }, true);
     return;
   }
   if (isTold) {
-    const x = (from + to) / 2;
-    flap(pen, figure, x, y);
+    flap(pen, figure, figure.level ? from + 0.84 * (to - from) : (from + to) / 2, y);
     const [lane] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
     if (isEnd(figure) && lane) changes(pen, figure, plan, y);
     return;
@@ -827,7 +827,7 @@ function output(pen, figure, plan, box) {
   if (plan.turned)
     return lanes(pen, figure, [box.x + letter, to + 1.6 * letter, box.width - 2.5 * letter]);
   const y = plan.rows[chosenRow(figure, figure.bands.length - 1)];
-  const high = (2.8 + figure.lanes.length * 2.75) * letter;
+  const high = (2.8 + 5 * 2.75) * letter; // of as many lanes as there mostly are: nothing moves
   const top = Math.max(box.y + letter, Math.min(plan.rows[0] - 0.4 * letter, plan.foot - high));
   const left = to + 3.6 * letter;
   const goal = top + high / 2;

@@ -142,7 +142,7 @@ function fill(view, nav, more, slider) {
           },
           label,
         )
-      : button(label, each ? select : { ...select, beam: beamOf(figure) }, {
+      : button(label, each ? select : { ...select, flow_beam: beamOf(figure) }, {
           class: each > level ? "crumb deeper" : "crumb",
         }),
   );
@@ -220,7 +220,7 @@ function report(view, pause = PAUSE) {
   beam.later = setTimeout(() => {
     beam.later = undefined;
     beam.echoes.sent.push(now(view).current);
-    go(view, { beam: beamOf(now(view)) });
+    go(view, { flow_beam: beamOf(now(view)) });
   }, pause);
 }
 
@@ -255,18 +255,18 @@ function wordBesides({ bands: [band] }, by) {
 /** The edits that take out the word in focus, else the one that is read most. @param {any} figure @param {Element | null} inside */
 function wordOut(figure, inside) {
   const own = inside?.closest("g.token")?.getAttribute("data-select");
-  if (own && inside?.closest("g.token")?.getAttribute("data-names") === '["edits","beam"]')
-    return { edits: JSON.parse(own)[0], beam: END };
+  if (own && inside?.closest("g.token")?.getAttribute("data-names") === '["edits","flow_beam"]')
+    return { edits: JSON.parse(own)[0], flow_beam: END };
   const layer = figure.layers[Math.min(count(figure) - 1, figure.current)];
   const [band] = figure.bands;
   const line = layer && band.outs?.[fetchedRow(figure, layer)];
-  return line ? { edits: toggled(figure, line.split(",")), beam: END } : undefined;
+  return line ? { edits: toggled(figure, line.split(",")), flow_beam: END } : undefined;
 }
 
 /** What switches the head that brings most off or on: on the model's own level its effect is seen in the end. @param {any} figure */
 function switching(figure) {
   const toggle = stopOf(figure).switch;
-  return toggle && (figure.level ? toggle.select : { edits: toggle.select.edits, beam: END });
+  return toggle && (figure.level ? toggle.select : { edits: toggle.select.edits, flow_beam: END });
 }
 
 /** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, with Shift to one that matters, up and down to another word, Enter opens and Escape closes a level, X takes a head out and Delete a word. Before the light is on numbers choose a word and Enter lights it. @param {View} view @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
@@ -288,7 +288,7 @@ function meaning(view, event, inside) {
   const ends = { Home: 0, End: count(figure) };
   if (event.key in ends && !figure.level && walks) return () => moveTo(view, ends[event.key], true);
   if (event.key === "Escape" && figure.level)
-    return to({ ...levels[figure.level - 1]?.select, beam: beamOf(figure) });
+    return to({ ...levels[figure.level - 1]?.select, flow_beam: beamOf(figure) });
   if (event.key.toLowerCase() === "x") return to(switching(figure));
   if (event.key === "Delete" && !figure.level) return to(wordOut(figure, inside));
   if (own) return undefined;

@@ -135,7 +135,7 @@ export function streams(pen, figure, plan) {
           draw,
         );
       }
-      pen.select = ["edits", "beam"];
+      pen.select = ["edits", "flow_beam"];
       const told = `${label}, ${say(isOut ? "is_out" : "is_read")}`;
       pen.target(
         {

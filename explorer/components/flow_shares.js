@@ -75,10 +75,8 @@ export function cutFlow(figure, most) {
 export function kept(figure, few) {
   const { bands, layers } = figure;
   const n = labelsOf(figure).length;
-  const seen =
-    figure.level >= LAYER
-      ? layers.filter((/** @type {any} */ one) => isFocus(figure, one))
-      : layers;
+  const focus = layers.filter((/** @type {any} */ one) => isFocus(figure, one));
+  const seen = focus.length ? focus : layers;
   const attentions = seen.flatMap((/** @type {any} */ layer) => layer.attentions);
   const sizes = (/** @type {any} */ one, /** @type {number} */ row) =>
     figure.level >= LAYER
@@ -106,6 +104,7 @@ export function kept(figure, few) {
       ...band,
       rows: rows.map((at) => band.rows[at]),
       places: rows.map((at) => band.places[at]),
+      outs: band.outs?.length ? rows.map((at) => band.outs[at]) : [],
       selected: rows.indexOf(band.selected),
       rest: "",
     };
@@ -115,8 +114,10 @@ export function kept(figure, few) {
       { length: (values.length / n) * all.length },
       (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]],
     );
+  const hues = Object.entries(figure.hues || {}).map(([row, hue]) => [all.indexOf(+row), hue]);
   return {
     ...figure,
+    hues: Object.fromEntries(hues.filter(([row]) => row >= 0)),
     bands: cut,
     layers: layers.map((/** @type {any} */ layer) => ({
       ...layer,
@@ -125,6 +126,7 @@ export function kept(figure, few) {
         n: all.length,
         shares: spread(one.shares),
         weights: spread(one.weights),
+        was: spread(one.was),
         others: [],
       })),
     })),

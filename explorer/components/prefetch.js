@@ -8,7 +8,7 @@ import { decode } from "./codec.js";
 
 const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
 
-const GONE = ["text", "model", "token", "source", "weight_at", "beam"]; // with a new text, or said by itself
+const GONE = ["text", "model", "token", "source", "weight_at", "flow_beam"]; // with a new text, or said by itself
 const LONGEST = 4000; // characters: a longer one fills the models
 const FIRST_MODEL = "encoder";
 const LOOKS = 5; // at a page at rest

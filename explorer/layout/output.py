@@ -217,4 +217,7 @@ def put_address(
     visit.new_run = not {"edits", "text"}.isdisjoint(chosen)
     if "text" in chosen:
         current_recording.take_text(str(chosen.pop("text")))
+        # What was chosen before too went with the last text.
+        again = chosen.keys() & {*url_state.depending_on("text")}
+        st.session_state.update({name: str(chosen[name]) for name in again})
     take(chosen)

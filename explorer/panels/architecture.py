@@ -21,6 +21,7 @@ from explorer.analysis import (
     residual,
     terminology,
 )
+from explorer.analysis import words as words_analysis
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import (
     Flow,
@@ -60,7 +61,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat
 from models.caching import is_hurrying, loaded, memo
-from models.edits import HideWord, ZeroHead, to_line
+from models.edits import Edit, HideWord, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
 from models.run import Run
 
@@ -140,6 +141,7 @@ def flow(
     beam: Annotated[
         str,
         Choice(
+            name="flow_beam",
             of="text",
             accepts=lambda word: word in ("", flow_beam.END) or word.isdecimal(),
             help=f"the layer under the beam, from 0, or {flow_beam.END}; the question before it",
@@ -194,7 +196,13 @@ def flow(
     panel, race = memo(run.recording(), ("flow", run.target, *choices), make)
     if cover:
         return _covered(panel)
+    return _under_beam(panel, race, beam)
+
+
+def _under_beam(panel: Panel, race: flow_beam.Race | None, beam: str) -> Panel:
+    """The panel with what takes longer to make, and the sentences of where the beam stands."""
     machine, *below = panel.figures
+    assert isinstance(machine, Flow)
     drawn = panel.at["run"]
     recording = drawn.recording()
     machine = _with_whole_words(drawn, machine)
@@ -207,8 +215,11 @@ def flow(
     if machine.level:
         return panel
     at = machine.current
-    asked = flow_beam.finding_of_question(race, model_name(recording)) if race else ""
-    return replace(panel, finding=asked if at < 0 else machine.stops[at].finding)
+    if at >= 0 or race is None:
+        return replace(panel, finding=machine.stops[at].finding)
+    name = model_name(recording)
+    title = panel.title if race.now.asked == "next" else flow_beam.WORDS("unknown", model=name)
+    return replace(panel, title=title, finding=flow_beam.finding_of_question(race, name))
 
 
 def _column(machine: Flow, beam: str) -> int:
@@ -432,7 +443,7 @@ class FlowView:
         text = generation.with_tokens(self.run.model, self.run.text, [*ids, id], len(ids))
         if text.count(NO_LETTER) > self.run.text.count(NO_LETTER):
             return ()  # a part of a letter, which no text holds
-        select = {"text": text, "token": str(len(ids)), "beam": flow_beam.END}
+        select = {"text": text, "token": str(len(ids)), "flow_beam": flow_beam.END}
         return (FlowLink(WORDS("write", word=reading.label(id)), select),)
 
     @property
@@ -477,6 +488,24 @@ class FlowView:
         return FlowLink(
             WORDS("switch_on" if is_off else "switch_off", head=edit.head),
             {"edits": to_line(terminology.sorted_edits(tuple(edits))), **at},
+        )
+
+    @property
+    def restores(self) -> FlowLink | None:
+        """Link that puts back what was taken out last, a head or a word; None where nothing is."""
+        out = [each for each in self.run.edits if isinstance(each, (ZeroHead, HideWord))]
+        if not out:
+            return None
+        last, plain = out[-1], self.run.recording()
+        gone: tuple[Edit, ...] = (last,)
+        if isinstance(last, ZeroHead):
+            label = WORDS("switch_on", head=last.head)
+        else:
+            stream = plain.stream(last.stream or plain.streams[0].name)
+            gone = words_analysis.hidden_word(plain, last.token, last.stream)
+            label = WORDS("word_back", word=stream.tokens[last.token])
+        return FlowLink(
+            label, {"edits": to_line(tuple(each for each in self.run.edits if each not in gone))}
         )
 
 
@@ -577,7 +606,7 @@ def _stops(view: FlowView, whole: Ways, race: flow_beam.Race | None) -> tuple[Fl
     last = _about_focus(plain, view.way, view.reading, view.focus)
     if race is not None:
         last = flow_beam.finding_of_end(race, plain, view.drawn, model_name(plain))
-    return (*stops, FlowStop(last, view.levels, view.switch))
+    return (*stops, FlowStop(last, view.levels, view.restores or view.switch))
 
 
 def _is_opened(view: FlowView, focus: Focus) -> bool:

@@ -271,7 +271,8 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
         out = WORDS("head", layer=edits[0].layer, head=edits[0].head)
     turned = lead.id != fell.id
     first = WORDS("turned" if turned else "still", out=out, model=model, word=lead.label)
-    name = "falls" if fell.chance < fell.were else "rises" if fell.chance > fell.were else "same"
+    moved = "falls" if fell.chance < fell.were else "rises"
+    name = "same" if fell.text == fell.was_text else moved
     parts = [WORDS(name, word=fell.label, before=fell.was_text, after=fell.text)]
     change = race.now.prediction.of.own - race.before.prediction.of.own
     rival = lead.id if turned else int(largest(change, 1)[0])
