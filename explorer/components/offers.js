@@ -34,7 +34,7 @@ async function ask(view, signal) {
     // the page stands without them
   }
   if (signal.aborted) return;
-  view.root.classList.toggle("none", !table);
+  view.root.classList.toggle("none", !table?.kind.length);
   if (table) draw(view, table);
 }
 

@@ -44,7 +44,7 @@ def what_changes(
     take out, another model that disagrees. Each was measured before it is told. A press shows it.
 
     layer, head: the head that is on show, which alone is offered to be taken out; any head where
-    None. Raises ValueError where nothing changes it enough.
+    None. Without a row where nothing changes it enough.
     """
     words = sentences("offers", "what_changes")
     if layer is None or head is None:
@@ -63,7 +63,7 @@ def between_models(
     """What is known to change what two models say of a pronoun: other words of the text, and what a
     third model says. Each was measured before it is told. A press shows it.
 
-    other: the same text in another model, the `voting_run` where None. Raises ValueError where they
+    other: the same text in another model, the `voting_run` where None. Without a row where they
     vote on no pronoun together, and where nothing was found.
     """
     other = voting_run(run) if other is None else other
@@ -75,16 +75,14 @@ def between_models(
 
 
 def _made(words: Sentences, every: Sequence[Offer], details: tuple[str, ...], file: str) -> Panel:
-    """Offers as a table. Raises ValueError for none."""
-    if not every:
-        raise ValueError(words("none"))
+    """Offers as a table, without rows and figures where there are none."""
     columns = sentences("offers", "what_changes")
     tries = [plain(offers_text.what(each, quoted)) for each in every]
     results = [plain(offers_text.result(each, quoted)).rstrip(".") + "." for each in every]
     addresses = [address(each) for each in every]
     return Panel(
         title=words("title"),
-        finding=f"{tries[0]}: {results[0]}",
+        finding=f"{tries[0]}: {results[0]}" if every else words("none"),
         figures=(
             TextTable(
                 select=("address",),
@@ -92,7 +90,9 @@ def _made(words: Sentences, every: Sequence[Offer], details: tuple[str, ...], fi
                 rows=tuple(zip(tries, results)),
                 keys=tuple((each,) for each in addresses),
             ),
-        ),
+        )
+        if every
+        else (),
         table={
             "kind": [each.kind for each in every],
             "try": tries,
