@@ -97,7 +97,7 @@ def test_taught_heads_come_nearer_and_what_lies_below_stays(
     for name, value in (("N_GRAMMAR", 50), ("N_PRONOUNS", 50), ("BATCH_TOKENS", 96)):
         monkeypatch.setattr(masked, name, value)
     monkeypatch.setattr(attention_transfer, "SENTENCES", 20)
-    monkeypatch.setattr(train, "rate", lambda step, steps, warm_up: 1.0)
+    monkeypatch.setattr(train, "rate_share", lambda step, steps, warm_up: 1.0)
     data, some = written(tmp_path), [text.strip(".") for text in unlike(200)]
     lines = [f"{one}, because she {other}.\n" for one, other in zip(some[::2], some[1::2])]
     (data / "commonvoice_en_cc0" / "b.txt").write_text("".join(lines))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from conftest import read_once
@@ -11,6 +13,8 @@ from docs import openings
 from explorer.analysis import changes, offers, opening, words
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.shared_votes import shared_votes
+from explorer.panels import offers as panels
+from explorer.panels import spec
 from explorer.text import offers as offers_text
 from models import edits
 from models.edits import HideToken, HideWord, ZeroHead
@@ -188,6 +192,14 @@ def test_the_models_of_an_offer_disagree_on_the_pronoun_of_the_headline() -> Non
         offer, vote = offers.compare(recording, "minilm"), offers.first_vote(recording)
         if offer is not None and vote is not None:
             assert offer.word == words.words(recording.streams[0], text).labels[vote.row]
+
+
+def test_where_nothing_is_offered_it_is_said_and_there_is_no_picture() -> None:
+    nothing = panels.what_changes(Run("encoder", "Hello."))
+    assert nothing.finding.startswith("Nothing was found") and not nothing.figures
+    assert json.loads(nothing.json())["table"]["kind"] == []
+    with pytest.raises(ValueError, match="no picture here. Nothing was found"):
+        spec.FILES["png"].make(nothing)
 
 
 def test_none_under_edits_and_of_a_model_of_two_texts() -> None:

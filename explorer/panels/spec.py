@@ -346,10 +346,12 @@ class FileKind:
     is_picture: bool = False
 
     def make(self, panel: Panel, sheet: Sheet = WHOLE) -> bytes:
-        """The file. Raises ValueError for a sheet where nothing is drawn, and where what draws is
-        not installed."""
+        """The file. Raises ValueError for a sheet where nothing is drawn, for a picture of a panel
+        without figures, and where what draws is not installed."""
         if sheet != WHOLE and not self.is_picture:
             raise ValueError(FIGURES("no_sheet", ending=self.media_type))
+        if self.is_picture and not panel.figures:
+            raise ValueError(FIGURES("no_figure", finding=panel.finding))
         return self.write(panel, sheet)
 
 
