@@ -93,6 +93,7 @@ READ_OFF = {
     "ffn": "the hidden units of its FFN",
     "circuits": "the circuits of its heads",
     "patching": "sweeps of patches",
+    "training_step": "a step of training",
 }
 
 

@@ -101,7 +101,7 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text)\..*|explorer\.(html|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.notebook_widget|explorer\.components\.codec"
-        r"|models\.(caching|run|drafts|host|notices|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
+        r"|models\.(caching|run|drafts|host|notices|registry|model|model_card|model_names|unknown_words|cancellation|merges|recording|edits|results|chat|example_texts)",
     ),
     (
         r"explorer/screens/.*",

@@ -355,6 +355,6 @@ def test_one_word_has_nobody_to_look_at_until_a_head_is_asked_for(text: str) -> 
         shown = screen({"text": text, "model": "encoder", **asked})
         on_show = HeadOnShow.of(shown.run, shown.chosen, shown.words())
         assert on_show.is_alone == is_alone
-        assert (on_show.headline == "One word has nobody to look at") == is_alone
+        assert (on_show.headline == "One word has no other to attend to") == is_alone
     two = screen({"text": f"{text} falls", "model": "encoder"})
     assert not HeadOnShow.of(two.run, two.chosen, two.words()).is_alone

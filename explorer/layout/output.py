@@ -218,6 +218,6 @@ def put_address(
     if "text" in chosen:
         current_recording.take_text(str(chosen.pop("text")))
         # What was chosen before too went with the last text.
-        again = chosen.keys() & {*url_state.depending_on("text")}
-        st.session_state.update({name: str(chosen[name]) for name in again})
+        for name in chosen.keys() & {*url_state.depending_on("text")}:
+            st.session_state[name] = str(chosen[name])
     take(chosen)

@@ -211,7 +211,7 @@ def _under_beam(panel: Panel, race: flow_beam.Race | None, beam: str) -> Panel:
         machine = flow_beam.with_words(race, recording, machine) if race else machine
     machine = replace(machine, current=_column(machine, beam))
     predicted = race.now.prediction.numbers if race else {}
-    panel = replace(panel, figures=(machine, *below), numbers=panel.numbers | predicted)
+    panel = replace(panel, figures=(machine, *below), numbers={**panel.numbers, **predicted})
     if machine.level:
         return panel
     at = machine.current

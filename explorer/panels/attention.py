@@ -498,7 +498,7 @@ def head(
         details=_head_in_words(recording, of, picture),
         caption=picture.caption,
         file=picture.file,
-        numbers=_numbers(selection, token, key),
+        numbers=_head_numbers(selection, token, key),
     )
 
 
@@ -508,7 +508,7 @@ def n_words(recording: Recording) -> int:
     return sum(map(is_word, np.array(groups.labels)[~np.array(groups.special)]))
 
 
-def _numbers(selection: Selection, token: int | None, key: int | None) -> dict[str, Written]:
+def _head_numbers(selection: Selection, token: int | None, key: int | None) -> dict[str, Written]:
     """How many words the text has, and of a selected query the weight of the key that is opened, or
     of the one that it attends to most, by tokens and by words."""
     numbers = {"words": Written.count(n_words(selection.recording))}

@@ -511,7 +511,7 @@ def heads(
         else comparison.nearest_columns(two.near),
         details=_head_details(two),
         caption=two.caption(words("caption", a=_named(of_a), b=_named(of_b))),
-        numbers=_numbers(predicted)
+        numbers=_side_numbers(predicted)
         | {"distance": Written.by(fixed, comparison.pair_distance(two.patterns, of_a, of_b))},
         file="-".join(["heads", *map(str, (*of_a, *of_b))]),
     )
@@ -864,7 +864,7 @@ def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Pa
     return Panel(
         title=words("title"),
         finding=_predicted(both),
-        numbers=_numbers(both),
+        numbers=_side_numbers(both),
         figures=(bars,),
         table={"word": order}
         | {
@@ -894,7 +894,7 @@ def _predicted(both: Sequence[SidePrediction]) -> str:
     return ""
 
 
-def _numbers(both: Sequence[SidePrediction]) -> dict[str, Written]:
+def _side_numbers(both: Sequence[SidePrediction]) -> dict[str, Written]:
     """The probability of each side's prediction."""
     return {
         f"probability_{side}": Written.by(tenths, one.words[0][1])

@@ -1074,7 +1074,7 @@ class PatchRequest:
 
 
 @dataclass(frozen=True)
-class Patches:
+class PatchResults:
     """Result of a patching sweep: the logit difference of both sentences and what each patch made
     of it, (place, logit difference)."""
 
@@ -1146,12 +1146,12 @@ def patch_request(
     return PatchRequest(base_run, unit, donor, name, at, there, *interventions.contrast(*both))
 
 
-def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
+def sweep(request: PatchRequest, results: PatchResults | None = None) -> PatchResults:
     """All patches of a request, kept beside the run; results: those made elsewhere. Raises
     ValueError where one pass after the other would take long."""
     base = request.run.recording()
 
-    def make() -> Patches:
+    def make() -> PatchResults:
         if results is not None:
             return results
         loaded = request.run.loaded
@@ -1159,10 +1159,10 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
 
         _expect_short(_tokens_read(request))
 
-        def whole() -> Patches:
+        def whole() -> PatchResults:
             patched = patch(base.text, *request.arguments, base.edits)
             effects = tuple((each.place, each.value) for each in patched.effects)
-            return Patches(patched.clean, patched.donor, effects)
+            return PatchResults(patched.clean, patched.donor, effects)
 
         return in_slot(whole)
 
@@ -1195,7 +1195,7 @@ def _expect_short(n: int) -> None:
         raise ValueError(sentences(CONCEPT, "patches")("long", n=f"{n:,}", most=f"{MAX_SWEEP:,}"))
 
 
-def effect_map(request: PatchRequest, results: Patches) -> interventions.EffectMap:
+def effect_map(request: PatchRequest, results: PatchResults) -> interventions.EffectMap:
     """Effects of patches, as a map of layers and heads, or of tokens and states."""
     base, ends = request.run.recording(), (results.clean, results.donor)
     if request.unit == "Heads":
@@ -1232,7 +1232,7 @@ def is_measured(effects: interventions.EffectMap, cell: tuple[int, int]) -> bool
 
 
 def patch_panel(
-    request: PatchRequest, results: Patches, selected: tuple[int, int] | None = None
+    request: PatchRequest, results: PatchResults, selected: tuple[int, int] | None = None
 ) -> Panel:
     """The panel of a sweep as far as it has come; selected: a framed cell, the one of the largest
     effect where None."""
@@ -1292,7 +1292,7 @@ def patch_panel(
 
 
 def _patch_bars(
-    request: PatchRequest, results: Patches, cell: tuple[int, int] | None, difference: str
+    request: PatchRequest, results: PatchResults, cell: tuple[int, int] | None, difference: str
 ) -> tuple[Bars, ...]:
     """The logit difference of both sentences and, between them, with the patch of a head; none
     beside a map of states, which takes the whole width."""

@@ -154,7 +154,7 @@ def _item(
     token = slots["token" if places.ROWS[written["tab"]].of_first_stream else "query_at"]
     choices = {"token": token} | written.get("choices", {})
     filled = {name: value.format_map(slots) for name, value in choices.items()}
-    number = _number(run, written["number"], filled) if "number" in written else ""
+    number = _panel_number(run, written["number"], filled) if "number" in written else ""
     says = written["says"]
     if not number:
         says = " ".join(each for each in SENTENCE_ENDS.split(says) if "{number}" not in each)
@@ -168,7 +168,7 @@ def _item(
     )
 
 
-def _number(run: Run, name: str, words: Mapping[str, str]) -> str:
+def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:
     """A number of a panel, "residual.updates:turn", of the lesson's text under the words of a step,
     "" where the model or the text shows too little for it. Raises KeyError for a panel that is not
     there."""

@@ -904,14 +904,7 @@ def encoding(
         + _not_added(runs),
         figures=(
             _table(positions.table(n, d), words("table", n=n, d=d), 1.0, _sines_first(d), framed),
-            Chart(
-                title=words("wave", pair=pair, first=2 * pair, second=2 * pair + 1),
-                series=(
-                    Series("sin", wave.place, wave.fine_sine, main=True),
-                    Series("cos", wave.place, wave.fine_cosine),
-                ),
-                x_title=words("x"),
-            ),
+            _waves(wave, pair),
         ),
         table=positions.table_columns(positions.table(n, d)),
         details=(
@@ -938,6 +931,19 @@ def encoding(
         formulas=("sinusoids",),
         numbers=numbers,
         at={"width": d, "pair": pair, "position": framed if 0 <= framed < n else 1},
+    )
+
+
+def _waves(wave: positions.Wave, pair: int) -> Chart:
+    """The sine and the cosine of a pair of dimensions by position."""
+    words = sentences(CONCEPT, "encoding")
+    return Chart(
+        title=words("wave", pair=pair, first=2 * pair, second=2 * pair + 1),
+        series=(
+            Series("sin", wave.place, wave.fine_sine, main=True),
+            Series("cos", wave.place, wave.fine_cosine),
+        ),
+        x_title=words("x"),
     )
 
 

@@ -406,7 +406,7 @@ def _bars(on: Prediction, selected: int | None) -> Bars:
         BarRow(
             _name(on, each),
             (each.own,),
-            (_text(each),),
+            (_written_as(each),),
             selected=each.id == selected,
             key=str(each.id),
         )
@@ -438,7 +438,7 @@ def _name(on: Prediction, word: Word) -> str:
     return sentences(CONCEPT, "word")("actual", word=label) if word.id == on.actual else label
 
 
-def _text(word: Word) -> str:
+def _written_as(word: Word) -> str:
     """A word's probability, and the rank of one that is listed beside the first ones."""
     p = tenths(word.own)
     if word.rank < predictions.MOST_ROWS:

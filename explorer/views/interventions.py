@@ -28,8 +28,8 @@ from explorer.panels import interventions
 from explorer.panels.choice import Choice, arguments_of
 from explorer.panels.interventions import (
     Edits,
-    Patches,
     PatchRequest,
+    PatchResults,
     can_follow,
     scales_scores,
 )
@@ -450,8 +450,8 @@ def _job(request: PatchRequest) -> Job:
     return jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
 
 
-def _patches(results: SweepProgress) -> Patches:
-    return Patches(results.clean, results.donor, results.effects)
+def _patches(results: SweepProgress) -> PatchResults:
+    return PatchResults(results.clean, results.donor, results.effects)
 
 
 def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
@@ -489,7 +489,7 @@ def _buttons(job: Job, running: bool) -> None:
 
 
 def _offer_patch(
-    run: Run, request: PatchRequest, results: Patches, cell: tuple[int, int] | None
+    run: Run, request: PatchRequest, results: PatchResults, cell: tuple[int, int] | None
 ) -> None:
     """The button that makes the framed patch one of the edits: that of a cell, where there is none
     that of the largest effect."""

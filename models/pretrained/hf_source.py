@@ -780,6 +780,7 @@ INSTEAD = {
     "score_parts": "recording.attention has the scores, queries and keys",
     "ffn": "model.attribute shows what each FFN brings in all",
     "circuits": "its tensors are model.network’s",
+    "training_step": "torch’s optimisers train a copy of model.network",
 }
 
 
