@@ -133,8 +133,8 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_a_long_text_is_whole(phone: Vis
 
 def test_a_head_of_the_flow_opens_on_its_tab_and_back_leads_to_the_flow(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/architecture?token=9")
-    page.get_by_role("button", name="Layer 1, head 5:").click()
+    page.goto(f"{visitor.server}/architecture?token=9&layer=1&flow_level=Layer")
+    page.get_by_role("button", name="Layer 1, head 5:").first.click()
     page.wait_for_selector(".finding:has-text('Head 5 of layer 1')")
     page.wait_for_url("**layer=1**head=5**")
     page.get_by_role("button", name="Open in Heads").click()

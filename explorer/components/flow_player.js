@@ -15,7 +15,6 @@ import { sentenceOf } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
-const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
 const FAST = 80; // milliseconds of a layer that is not told by itself
 const READING = 2500; // milliseconds of a stop for who wants no movement
 const PAUSE = 250; // milliseconds after the last step, before the address has it
@@ -652,7 +651,7 @@ async function late(view, figure) {
   const gone = new AbortController();
   until(view, "late", () => gone.abort());
   try {
-    const answer = await fetch(new URL(out, ROOT), { signal: gone.signal });
+    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
     const table = answer.ok ? (await answer.json()).table : null;
     told.set(out, table);
     apply(table);

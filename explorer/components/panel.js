@@ -238,10 +238,8 @@ function soon(view, at) {
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
-  if (!one) {
-    cancelAnimationFrame(view.gliding[at]);
-    if (!isFlow(view.figures[at])) view.settle?.();
-  }
+  if (!one) cancelAnimationFrame(view.gliding[at]);
+  if (!one && !isFlow(view.figures[at])) view.settle?.();
   const box = view.boxes[at];
   const { type: size, room } = view;
   const width = fitting(view, widths(room, view.figures, size), room, at);
