@@ -4,7 +4,7 @@ out."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -192,15 +192,26 @@ def flow(
     nor its attention.
     """
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
-    make = partial(_machine, run, *choices)
-    panel, race = memo(run.recording(), ("flow", run.target, *choices), make)
+    made = partial(_machine, run, *choices)
+
+    def make() -> tuple[Panel, flow_beam.Told | None]:
+        panel, race = made()
+        return panel, flow_beam.told(race) if race else None  # a race holds whole streams
+
+    panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
     if cover:
         return _covered(panel)
-    return _under_beam(panel, race, beam)
+    return _under_beam(panel, told, beam, lambda: made()[1])
 
 
-def _under_beam(panel: Panel, race: flow_beam.Race | None, beam: str) -> Panel:
-    """The panel with what takes longer to make, and the sentences of where the beam stands."""
+def _under_beam(
+    panel: Panel,
+    told: flow_beam.Told | None,
+    beam: str,
+    race: Callable[[], flow_beam.Race | None],
+) -> Panel:
+    """The panel with what takes longer to make, and the sentences of where the beam stands. race:
+    makes what is told of again, for what takes longer."""
     machine, *below = panel.figures
     assert isinstance(machine, Flow)
     drawn = panel.at["run"]
@@ -208,18 +219,18 @@ def _under_beam(panel: Panel, race: flow_beam.Race | None, beam: str) -> Panel:
     machine = _with_whole_words(drawn, machine)
     if not (is_hurrying() and comes_in_parts(recording)):
         machine = _with_units(recording, machine)
-        machine = flow_beam.with_words(race, recording, machine) if race else machine
+        machine = flow_beam.with_words(told, recording, machine, race) if told else machine
     machine = replace(machine, current=_column(machine, beam))
-    predicted = race.now.prediction.numbers if race else {}
+    predicted = told.numbers if told else {}
     panel = replace(panel, figures=(machine, *below), numbers={**panel.numbers, **predicted})
     if machine.level:
         return panel
     at = machine.current
-    if at >= 0 or race is None:
+    if at >= 0 or told is None:
         return replace(panel, finding=machine.stops[at].finding)
     name = model_name(recording)
-    title = panel.title if race.now.asked == "next" else flow_beam.WORDS("unknown", model=name)
-    return replace(panel, title=title, finding=flow_beam.finding_of_question(race, name))
+    title = panel.title if told.asked == "next" else flow_beam.WORDS("unknown", model=name)
+    return replace(panel, title=title, finding=told.question(name))
 
 
 def _column(machine: Flow, beam: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +15,7 @@ from explorer.analysis import offers, word_classes
 from explorer.analysis import words as words_analysis
 from explorer.analysis.csv import Columns, stacked
 from explorer.analysis.figures import BarRow, Bars, Flow, FlowLane
-from explorer.analysis.formatting import ordinal, percent, signed, tenths
+from explorer.analysis.formatting import Written, ordinal, percent, signed, tenths
 from explorer.panels import address, interventions, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.flow_levels import is_word
@@ -104,9 +104,26 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
     return Race(now.of(ids), before.of(ids), temperature)
 
 
-def finding_of_question(race: Race, model: str) -> str:
-    """The sentences over the question."""
-    return WORDS(f"asks_{race.now.asked or 'next'}", model=model)
+class Told(NamedTuple):
+    """What a race says, without the readings that it was read off: the token and the answer (id),
+    how many layers there are, what there is to guess, and the numbers of the prediction."""
+
+    token: int
+    answer: int
+    n_layers: int
+    asked: str
+    numbers: Mapping[str, Written]
+
+    def question(self, model: str) -> str:
+        """The sentences over the question."""
+        return WORDS(f"asks_{self.asked or 'next'}", model=model)
+
+
+def told(race: Race) -> Told:
+    """What is kept of a race with its picture."""
+    now = race.now
+    n_layers = len(now.way.layers)
+    return Told(now.way.token, race.answer, n_layers, now.asked, now.prediction.numbers)
 
 
 def asks(plain: Recording, race: Race) -> tuple[str, str, str]:
@@ -288,14 +305,21 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
 # ---- what takes longer ---------------------------------------------------------------------------
 
 
-def with_words(race: Race, recording: Recording, machine: Flow) -> Flow:
+def with_words(
+    of: Told, recording: Recording, machine: Flow, race: Callable[[], Race | None]
+) -> Flow:
     """The picture, whose stops name the words nearest to what is brought and to what the strongest
-    hidden units write."""
-    key = ("words of beam", race.now.way.token, race.answer, machine.edits)
-    told = memo(recording, key, lambda: _words_of_stops(race, recording))
-    offset = len(machine.layers) - len(race.now.way.layers)
+    hidden units write. race: what `of` is told of, made where they are not known yet."""
+
+    def make() -> dict[int, dict]:
+        again = race()
+        return _words_of_stops(again, recording) if again else {}
+
+    key = ("words of beam", of.token, of.answer, machine.edits)
+    said = memo(recording, key, make)
+    offset = len(machine.layers) - of.n_layers
     stops = tuple(
-        replace(each, **told.get(at - offset, {})) for at, each in enumerate(machine.stops)
+        replace(each, **said.get(at - offset, {})) for at, each in enumerate(machine.stops)
     )
     return replace(machine, stops=stops)
 
