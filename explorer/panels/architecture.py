@@ -194,7 +194,7 @@ def flow(
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
     made = partial(_machine, run, *choices)
 
-    def make() -> tuple[Panel, flow_beam.Told | None]:
+    def make() -> tuple[Panel, flow_beam.BeamFacts | None]:
         panel, race = made()
         return panel, flow_beam.told(race) if race else None  # a race holds whole streams
 
@@ -206,7 +206,7 @@ def flow(
 
 def _under_beam(
     panel: Panel,
-    told: flow_beam.Told | None,
+    told: flow_beam.BeamFacts | None,
     beam: str,
     race: Callable[[], flow_beam.Race | None],
 ) -> Panel:

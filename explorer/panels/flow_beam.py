@@ -104,7 +104,7 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
     return Race(now.of(ids), before.of(ids), temperature)
 
 
-class Told(NamedTuple):
+class BeamFacts(NamedTuple):
     """What a race says, without the readings that it was read off: the token and the answer (id),
     how many layers there are, what there is to guess, and the numbers of the prediction."""
 
@@ -119,11 +119,11 @@ class Told(NamedTuple):
         return WORDS(f"asks_{self.asked or 'next'}", model=model)
 
 
-def told(race: Race) -> Told:
+def told(race: Race) -> BeamFacts:
     """What is kept of a race with its picture."""
     now = race.now
     n_layers = len(now.way.layers)
-    return Told(now.way.token, race.answer, n_layers, now.asked, now.prediction.numbers)
+    return BeamFacts(now.way.token, race.answer, n_layers, now.asked, now.prediction.numbers)
 
 
 def asks(plain: Recording, race: Race) -> tuple[str, str, str]:
@@ -306,7 +306,7 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
 
 
 def with_words(
-    of: Told, recording: Recording, machine: Flow, race: Callable[[], Race | None]
+    of: BeamFacts, recording: Recording, machine: Flow, race: Callable[[], Race | None]
 ) -> Flow:
     """The picture, whose stops name the words nearest to what is brought and to what the strongest
     hidden units write. race: what `of` is told of, made where they are not known yet."""
