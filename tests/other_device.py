@@ -98,6 +98,8 @@ class _Factories(TorchFunctionMode):
         if isinstance(args[0] if args else None, There):
             if func is torch.Tensor.tolist:  # as a device's
                 return args[0].inner.tolist()
+            if func is torch.Tensor.new_tensor:
+                return There(func(args[0].inner, *args[1:], **kwargs))
             if func is torch.Tensor.__setitem__:  # no number passes by a tensor of its own
                 args[0].inner[_inner(args[1])] = _inner(args[2])
                 return None

@@ -90,7 +90,7 @@ def test_what_is_read_out_of_it_is_the_same(name: str, device: torch.device) -> 
         "nearest": lambda model, _: model.nearest(np.ones((1, model.card.d_model), "f"), 3),
     }
     if name != "translator":
-        asks["patches"] = lambda model, _: model.patch_heads("The red car", *donor)
+        asks["patches"] = lambda model, _: [*model.patch_heads("The red car", *donor).effects]
     for each, ask in asks.items():
         try:
             expected = ask(here, one)
