@@ -29,7 +29,6 @@ OTHERS = ("decoder", "encoder", "translator", "minilm")  # whose tokenizers read
 N_MODELS = 4
 MOST_MERGES = 8
 MOST_WORDS = 40
-MOST_TOKENS = 512  # of a word
 DOT = " "  # between the pieces of a word
 
 
@@ -144,8 +143,10 @@ def _by_model(run: Run, word: str, slots: dict[str, Any]) -> tuple[Bars, dict[st
     table: dict[str, Any] = {"model": [], "tokens of its vocabulary": [], "pieces": []}
     for name in (run.model, *others)[:N_MODELS]:
         model = run.loaded if name == run.model else loaded(name)
-        tokens, _ = model.tokenizer.tokens(word, MOST_TOKENS)
-        ids = [int(id) for id, special in zip(tokens.ids, tokens.special) if not special]
+        if (rules := model.tokenizer.rules) is None:  # a tokenizer in Python
+            continue
+        read = rules.encode(word, add_special_tokens=False).ids
+        ids = [id for id in read if id not in model.tokenizer.special]
         pieces = DOT.join(model.labels(ids))
         label = words("model", model=model_names.title(name), n=f"{model.card.n_vocab:,}")
         rows.append(
