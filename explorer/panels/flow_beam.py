@@ -409,8 +409,11 @@ def each_word(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Pan
     follow such an edit or predicts no words, and where there is no word to take out.
     """
     plain = replace(run, edits=())
+    base = plain.recording()
+    if not base.attention or not flow_analysis.in_layers(base.streams[0]):
+        raise ValueError(WORDS("no_words"))
     whole, shown = ways_of(plain, token, hide), ways_of(run, token, hide)
-    way, base = whole.ways[-1], plain.recording()
+    way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
     n_tokens = sum(len(each.tokens) for each in base.streams)
     most = min(N_OUT, int(offers.MAX_WORK / (base.model.n_parameters * n_tokens)))
