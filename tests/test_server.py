@@ -184,8 +184,10 @@ def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> N
 def test_it_is_not_ready_before_its_first_model() -> None:
     code = (
         "import asyncio; from explorer.server import routes;"
-        "print(asyncio.run(routes.readyz(None)).status_code, "
-        "asyncio.run(routes.healthz(None)).status_code)"
+        "from starlette.requests import Request;"
+        "asked = Request({'type': 'http', 'client': ('127.0.0.1', 1), 'headers': []});"
+        "print(asyncio.run(routes.readyz(asked)).status_code, "
+        "asyncio.run(routes.healthz(asked)).status_code)"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.stdout.split() == ["503", "503"], run.stderr
