@@ -138,7 +138,7 @@ OF_ALL = [
 ]
 OF_DECODERS = [
     edits.PatchHead(DONOR, 0, 1),
-    edits.PatchPath(DONOR, 0, 1, 2, 1),
+    edits.PatchPath(DONOR, 0, 1, 2, 1, "v"),
     edits.Window(2),
     edits.WithoutMask(),
     edits.ShufflePositions(1),
