@@ -212,7 +212,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
 def test_a_run_broken_off_goes_on_to_the_very_same_weights(
     name: str, recipe: Callable[[str], Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(train, "rate", lambda step, steps, warm_up: 1.0)
+    monkeypatch.setattr(train, "rate_share", lambda step, steps, warm_up: 1.0)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     made = []
     for folder, steps in ((whole, 8), (broken, 6), (broken, 8)):

@@ -90,7 +90,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     own = read_once("induction").record(TWICE)
     described = head_naming.describe(own, own.attention[0])
     charts, steps = panel.figures
-    scores, loss = charts.figures
+    scores, loss, rate = charts.figures
     wanted = [*shipped_models.card("induction")["checkpoints"], 2000]
     assert [int(frame.key) for frame in steps.frames] == wanted
     grid = steps.frames[-1].figures[0]
@@ -100,6 +100,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     assert (np.abs(shown - own.attention[0].pattern) <= 0.004 * peak + TINY).all()
     curve = shipped_models.card("induction")["curve"]
     np.testing.assert_allclose(np.stack((loss.series[0].x, loss.series[0].y), axis=1), curve)
+    assert rate.series[0].x[-1] == loss.series[0].x[-1], "one axis of steps"
     best = max(
         (one.score, head.layer, head.head)
         for head in described
