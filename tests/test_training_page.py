@@ -100,7 +100,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     assert (np.abs(shown - own.attention[0].pattern) <= 0.004 * peak + TINY).all()
     curve = shipped_models.card("induction")["curve"]
     np.testing.assert_allclose(np.stack((loss.series[0].x, loss.series[0].y), axis=1), curve)
-    assert rate.series[0].x[-1] == loss.series[0].x[-1], "one axis of steps"
+    assert 0 <= loss.series[0].x[-1] - rate.series[0].x[-1] <= 1, "one axis of steps"
     best = max(
         (one.score, head.layer, head.head)
         for head in described
