@@ -54,7 +54,7 @@ def test_a_lens_weighs_what_its_arrays_weigh() -> None:
     found = loaded(recording).lens(recording, "decoder")
     (weight,) = [weight for value, weight in caching.cache.entries.values() if value is found]
     arrays = [each for each in vars(found).values() if isinstance(each, np.ndarray)]
-    assert len(arrays) == 6
+    assert len(arrays) == 7
     assert 0 <= weight - sum(each.nbytes for each in arrays) < 5_000  # labels and the like
 
 
