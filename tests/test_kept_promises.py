@@ -313,7 +313,7 @@ def test_one_text_in_the_place_of_several_is_refused(small_model: own_model.OwnM
         small_model.record_all(TEXT)
 
 
-def test_a_text_is_not_written_on_after_an_edited_recording(
+def test_a_text_is_written_on_after_its_recording_as_that_was_edited(
     small_decoder: own_model.OwnModel, small_model: own_model.OwnModel
 ) -> None:
     recording = small_decoder.record(TEXT)
@@ -324,8 +324,9 @@ def test_a_text_is_not_written_on_after_an_edited_recording(
             small_decoder.resume(recording, n_read).logits, expected, atol=PASSED
         )
     edited = small_decoder.record(TEXT, edits.ZeroHead(0, 1))
-    with pytest.raises(ValueError, match="made under edits"):
-        small_decoder.resume(edited, n)
+    expected = small_decoder.logits(edited, "decoder", n - 1)
+    written = small_decoder.resume(edited, n)
+    np.testing.assert_allclose(written.logits, expected, atol=PASSED)
     for n_read in (0, -1, n + 1):
         with pytest.raises(ValueError, match=f"after 1 to {n} tokens, not after {n_read}"):
             small_decoder.resume(recording, n_read)

@@ -52,7 +52,7 @@ export function widths(width, figures, letter, narrow = NARROW, shares) {
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
   const two =
-    figures[0].words?.length && width > ROOMY * letter
+    figures[0]?.words?.length && width > ROOMY * letter
       ? WORDS
       : figures[1]?.kind === "steps" && !isSmall(figures[1].frames[0])
         ? WALK
@@ -145,7 +145,7 @@ export function filed({ header, figures: all }, look, sheet = {}) {
   const { width: given, least = WIDTH, title = true, caption = true } = sheet;
   const pen = new Pen({ ...look, font: FONT }, LETTER, false, header.special);
   const figures = all.map((one) => (one.title === header.title ? { ...one, title: "" } : one));
-  if (figures[0].kind === "picturecard") {
+  if (figures[0]?.kind === "picturecard") {
     const { wide: width, high: height } = card;
     figure(pen, figures[0], { x: 0, y: 0, width });
     return {

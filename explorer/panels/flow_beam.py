@@ -416,7 +416,7 @@ def each_word(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Pan
     way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
     n_tokens = sum(len(each.tokens) for each in base.streams)
-    most = min(N_OUT, int(offers.MAX_WORK / (base.model.n_parameters * n_tokens)))
+    most = min(N_OUT, int(offers.MAX_WORK / max(1, base.model.n_parameters * n_tokens)))
     if reading is None or not interventions.can_follow(base, HideWord) or not most:
         raise ValueError(WORDS("no_words"))
     at = select_stream(plain, way.token, way.stream.name)
