@@ -170,7 +170,7 @@ def test_every_number_of_a_lesson_is_one_that_a_panel_hands_out() -> None:
         words = {key: slots[key] for key in ("token", "layer", "head")}
         for name in sorted(unknown):
             said = {key: word.format_map(slots) for key, word in named[name].items()}
-            unknown -= {name} if lessons._number(run, name, words | said) else set()
+            unknown -= {name} if lessons._panel_number(run, name, words | said) else set()
     assert not unknown
 
 

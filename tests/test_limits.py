@@ -36,7 +36,8 @@ from models.run import Run
 ROOT = Path(__file__).resolve().parent.parent
 # What bounds a caller of the library is in `limits`. Other numbers of models/, and why not.
 NO_LIMITS = {
-    "buffer_pool|linear|own_model:MAX_BATCH|chat_template:MOST_KNOWN|host": "memory and speed",
+    "buffer_pool|linear|own_model:MAX_BATCH|patching:MAX_ROWS_TOKENS": "memory and speed",
+    "chat_template:MOST_KNOWN|host": "memory and speed",
     "caching|whole_words": "words that a page writes out beside the tokens, which are all there",
     "chat_template:MOST_MESSAGES": "chats on which a template is tried",
     "live_tasks": "lists that a task makes",
@@ -199,7 +200,7 @@ REFUSED: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = 
         lambda of, patch: of["decoder"].record("the cat", edits.ShuffleTokens(10**18)),
         "more than 18 digits",
     ),
-    "models.edit_validation:MOST": (
+    "models.edits:MOST": (
         lambda of, patch: of["decoder"].record("the cat", edits.ScaleSite(4e38, "embed")),
         "finite in 32 bits",
     ),

@@ -756,7 +756,7 @@ function sphere(pen, { arrows, arcs }, { x, y, width, height = Infinity }) {
   const aside = Math.max(...arrows.map(({ label }) => pen.width(label, { bold: true }))) + letter;
   const reach = Math.max(
     3 * letter,
-    Math.min(10 * letter, width / 2 - aside, height / 2 - 2 * letter),
+    Math.min(10 * letter, width / 2 - aside, height / 2 - (2 + 0.7 * arcs.length) * letter),
   );
   const middle = [x + width / 2, y + reach + 1.6 * letter];
   /** Right, down, and towards the eye. @param {number[]} point */
@@ -785,7 +785,7 @@ function sphere(pen, { arrows, arcs }, { x, y, width, height = Infinity }) {
     }),
   );
   const colours = [look.ink, look.categorical[1], look.primary];
-  for (const { start, end, text } of arcs) {
+  arcs.forEach(({ start, end, text }, which) => {
     const [from, to] = [arrows[start].at, arrows[end].at];
     const points = [...Array(25).keys()].map((at) => {
       const mixed = from.map((each, axis) => each + ((to[axis] - each) * at) / 24);
@@ -796,31 +796,31 @@ function sphere(pen, { arrows, arcs }, { x, y, width, height = Infinity }) {
       "stroke-width": 2,
       "stroke-dasharray": "5 3",
     });
-    const [right, down] = flat(
-      points[12].map((each) => (arrows[end].selected ? 1.18 : 0.78) * each),
-    );
-    pen.text(right, down, text, {
+    const angle = `${arrows[start].label} → ${arrows[end].label}: ${text}`;
+    pen.text(middle[0], middle[1] + reach + (1.8 + 1.4 * which) * letter, angle, {
       anchor: "middle",
-      size: 0.9,
       bold: arrows[end].selected,
       fill: colours[end % 3],
-      halo: true,
     });
-  }
-  arrows.forEach(({ label, at, selected }, which) => {
-    const [right, down] = flat(at);
+  });
+  const lowest = [-Infinity, -Infinity]; // the last name on the left and on the right
+  const names = arrows.map((each, which) => ({ ...each, which, end: flat(each.at) }));
+  for (const { label, selected, which, end } of names.sort((a, b) => a.end[1] - b.end[1])) {
+    const [right, down] = end;
     const fill = colours[which % 3];
-    pen.line([middle, [right, down]], fill, { "stroke-width": letter / 5 });
+    pen.line([middle, end], fill, { "stroke-width": letter / 5 });
     pen.circle(right, down, letter / 3.2, { fill });
     const isLeft = right < middle[0];
-    pen.text(right + (isLeft ? -0.7 : 0.7) * letter, down, label, {
+    const side = isLeft ? 0 : 1;
+    lowest[side] = Math.max(down, lowest[side] + 1.4 * letter);
+    pen.text(right + (isLeft ? -0.7 : 0.7) * letter, lowest[side], label, {
       anchor: isLeft ? "end" : "start",
       bold: selected,
       fill,
       halo: true,
     });
-  });
-  return 2 * reach + 3.2 * letter;
+  }
+  return 2 * reach + (3.2 + 1.4 * arcs.length) * letter;
 }
 
 /** Few numbers or words in large type. @param {Pen} pen @param {Facts} figure @param {Box} box */

@@ -27,7 +27,7 @@ from models.run import Run
 CONCEPT = "tokens"
 OTHERS = ("decoder", "encoder", "translator", "minilm")  # whose tokenizers read the word too
 N_MODELS = 4
-MOST_MERGES = 8
+MOST_MERGES = 3
 MOST_WORDS = 40
 DOT = " "  # between the pieces of a word
 
