@@ -2,7 +2,7 @@
 // Formulas, typeset as MathML: their symbols, and on a press the numbers of the text below them.
 
 import { MATH, attribute, known } from "./allowed.js";
-import { make } from "./mount.js";
+import { make, scrolledByKeys } from "./mount.js";
 import { sentences } from "./sentences.js";
 
 /** An element of MathML: its name, its attributes, and its parts or its text. @typedef {[string, Record<string, string>, any]} Node */
@@ -24,6 +24,13 @@ function math([tag, attributes, inside], focus) {
       ? [inside]
       : inside.map((/** @type {Node} */ each) => math(each, focus))),
   );
+  return element;
+}
+
+/** @param {Node} node @param {string[]} focus */
+function line(node, focus) {
+  const element = math(node, focus);
+  scrolledByKeys(element);
   return element;
 }
 
@@ -52,7 +59,7 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
         data: { formula: id },
         "aria-label": title,
       },
-      ...rows.map((line) => math(line, focus)),
+      ...rows.map((each) => line(each, focus)),
       explained && make("dl", "", ...symbols.flatMap(means)),
     );
   });

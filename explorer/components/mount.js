@@ -313,6 +313,19 @@ export function resized(view, element, width, fit) {
   until(view, "size", () => observer.disconnect());
 }
 
+const rooms =
+  globalThis.ResizeObserver &&
+  new ResizeObserver((seen) =>
+    seen.forEach(({ target }) =>
+      target.scrollWidth > target.clientWidth
+        ? target.setAttribute("tabindex", "0")
+        : target.removeAttribute("tabindex"),
+    ),
+  );
+
+/** Let an element be scrolled by keys while it is wider than its place. @param {Element} element */
+export const scrolledByKeys = (element) => rooms?.observe(element);
+
 /**
  * Put new parts in the place of the old ones; the focus stays where it was, and so do boxes that
  * were scrolled.
