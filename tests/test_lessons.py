@@ -496,7 +496,7 @@ def test_a_formula_of_a_step_is_typeset_or_told_and_breaks_nothing(line: str) ->
     item = Item("/?layer=1", heading="Mine", says="See.", panel="words", formula=line[:4000])
     made = lesson.from_json(Lesson("x", (item,)).json)
     (bar,) = bars(clean(page_at("heads", lesson=made.word, lesson_step="1")))
-    node = bar["items"][0]["formula"]
+    node = bar["items"][0]["typeset"]
     assert node is None or (node[0] == "math" and "script" not in {each for each in names(node)})
     if line == "softmax(Q K^T / √d_k) V":
         assert {"math", "mfrac", "msqrt", "msup"} <= set(names(node))

@@ -15,7 +15,7 @@ import style from "./lesson_bar.css.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
-/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, formula?: import("./formula.js").Node | string }} Item */
+/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, formula: string, typeset?: import("./formula.js").Node | null }} Item */
 /** @typedef {{ title: string, minutes?: number, items: Item[] }} Lesson */
 
 const say = sentences("lesson");
@@ -29,7 +29,7 @@ const EMPTY = {
   question: "",
   answer: "",
   done: "",
-  formula: undefined,
+  formula: "",
   panel: "",
 };
 /** What this window gave to its class, or has of it: by which name, and the lesson. @type {{ of: string, lesson?: Lesson }} */
@@ -219,7 +219,7 @@ function draw(view) {
     ),
     make("h2", { dir: "auto" }, item.heading),
     says,
-    ...ownFormula(item.formula),
+    ...ownFormula(item),
     ...(told.length ? [make("div", "told", ...told)] : []),
     ...(view.problem ? [make("p", { class: "problem", role: "alert" }, view.problem)] : []),
     view.says,
@@ -232,13 +232,9 @@ function draw(view) {
   });
 }
 
-/** A formula of a step: typeset, or the line of it where a class has sent that. @param {Item["formula"]} formula */
-const ownFormula = (formula) =>
-  Array.isArray(formula)
-    ? typesetAlone(/** @type {import("./formula.js").Node} */ (formula))
-    : formula
-      ? [make("p", "says", formula)]
-      : [];
+/** A formula of a step: typeset, or the line of it where a class has sent that. @param {Item} item */
+const ownFormula = ({ formula, typeset }) =>
+  typeset ? typesetAlone(typeset) : formula ? [make("p", "says", formula)] : [];
 
 /** The press that opens the speaker's window, which the presenter hears. */
 const speaking = () =>

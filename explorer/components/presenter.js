@@ -297,7 +297,7 @@ function invitation(view) {
 
 /** The question of a lesson's step, while it is shown; of a step of its own words these. @param {View} view */
 function ofLesson({ asks }) {
-  const { at, heading, question, panel, says, formula } = bus.now.steps || {};
+  const { at, heading, question, panel, says, typeset: formula } = bus.now.steps || {};
   if (asks !== undefined && asks === at) return { says: heading, caption: "", asks: question };
   return panel === "words" ? { says: heading, caption: "", asks: says, formula } : undefined;
 }

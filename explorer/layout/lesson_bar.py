@@ -63,7 +63,7 @@ def show(is_sharing: bool) -> None:
     here = {name: word for name in names if (word := str(st.session_state[name]))}
     items = [
         asdict(each)
-        | {"picture": worksheet.picture_address(each), "formula": own_formula(each.formula)}
+        | {"picture": worksheet.picture_address(each), "typeset": own_formula(each.formula)}
         for each in lesson.items
     ]
     header = asdict(lesson) | {"items": items, "at": at, "choices": here}
