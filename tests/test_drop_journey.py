@@ -66,6 +66,10 @@ def test_a_dropped_lesson_is_opened_with_the_text_on_screen(visitor: Visitor) ->
     visitor.open("?token=2", text="Dogs bark loudly.")
     lesson = Lesson("Barking", (Item("/predict?text=Dogs+bark", "Look"),))
     drop(visitor, "lesson.json", lesson.json.encode(), "application/json")
-    title = visitor.page.get_by_label("Title")
+    visitor.page.get_by_text("“Barking” has 1 steps on").or_(
+        visitor.page.get_by_text("“Barking” has 1 step on")
+    ).wait_for()
+    visitor.page.get_by_role("button", name="Open it").click()
+    title = visitor.page.get_by_label("Title").last
     expect(title).to_have_value("Barking")
     assert "Dogs" in visitor.page.url

@@ -117,6 +117,7 @@ def chosen(page: Page, key: str, at: int) -> bool:
     field = page.locator(f".st-key-{key} input").first
     if not field.count() or not field.is_visible():
         return False
+    field.scroll_into_view_if_needed()
     field.click()
     options = page.locator("[role=option]")
     options.first.wait_for()
