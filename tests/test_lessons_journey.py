@@ -70,7 +70,7 @@ def test_an_arrow_key_is_a_step_where_flow_was_there_first(visitor: Visitor) -> 
     late: list = []
     visitor.hold("lesson_bar", late)
     page = visitor.page
-    page.goto(f"{visitor.server}/architecture?lesson=three-minutes&lesson_step=1&layer=1")
+    page.goto(f"{visitor.server}/architecture?lesson=three-minutes&lesson_step=1&layer=1&flow_beam=end")
     page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
     while not late:
         page.wait_for_timeout(50)
@@ -271,6 +271,7 @@ def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server:
     teacher.at_rest()
     sent = {"name": "a.json", "mimeType": "application/json", "buffer": made.json.encode()}
     teacher.page.locator(".load input[type=file]").set_input_files(sent)
+    teacher.page.get_by_role("button", name="Open it").click()
     teacher.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
     teacher.page.get_by_role("link", name="Start", exact=True).last.click()
     at_step(teacher, 1, 8)
