@@ -81,7 +81,8 @@ def script(entry: str) -> str:
 
 def _add(name: str, made: dict[str, str]) -> None:
     """A module after all that it imports."""
-    code = modules()[name].decode().replace("import.meta.url", "document.baseURI")  # it is no module
+    code = modules()[name].decode()
+    code = code.replace("import.meta.url", "document.baseURI")  # a script is no module
     for imported in IMPORT.finditer(code):
         if imported[3] not in made:
             _add(imported[3], made)
