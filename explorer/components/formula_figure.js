@@ -18,9 +18,16 @@ const OPERATORS = "=≠+−·×→≈≤≥<>∈⊙⊕";
 
 /** Formulas one after the other, symbols above numbers, in as many rows as they need. Returns the height. @param {Pen} pen @param {import("./formula.js").Formula[]} formulas @param {import("./figures.js").Box} box */
 export function formulaRows(pen, formulas, { x, y, width }) {
-  const parts = formulas.flatMap(({ lines, numbers }) =>
-    (numbers.length ? numbers : lines).map((line) => part(pen, line, SIZE)),
-  );
+  // A line that is too wide is drawn smaller; where that is not enough, without its numbers.
+  const fitted = (/** @type {import("./formula.js").Node} */ line) => {
+    const whole = part(pen, line, SIZE);
+    const size = Math.max(LEAST, (SIZE * width) / whole.wide);
+    return size < SIZE ? part(pen, line, size) : whole;
+  };
+  const parts = formulas.flatMap(({ lines, numbers }) => {
+    const drawn = (numbers.length ? numbers : lines).map(fitted);
+    return drawn.some((one) => one.wide > width) ? lines.map(fitted) : drawn;
+  });
   const gap = 2.5 * pen.letter;
   /** @type {Part[][]} */
   const rows = [];

@@ -11,6 +11,7 @@ const PAPER = 740; // pixels of a page of A4 between its margins
 /** On paper a panel stands as in its file: whole, as wide as the page, in the light theme. @param {import("./mount.js").View} view */
 export function printed(view) {
   const put = () => {
+    if (view.root.classList.contains("night")) return; // the question stands there as it is
     const { svg, width, height } = filed(view, onWhite(), { least: PAPER, caption: false });
     const size = { viewBox: `0 0 ${width} ${height}`, class: "on-paper", role: "img" };
     view.root.querySelector(".on-paper")?.remove();

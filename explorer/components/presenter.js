@@ -181,7 +181,8 @@ function substitute(view) {
   /** @type {HTMLElement | null | undefined} */
   const button =
     view.picture && rootOf(view.picture)?.querySelector(".formulas [data-focus=filled]");
-  button?.click();
+  if (view.spared) view.insists = view.spared;
+  else button?.click();
   present(view);
 }
 
@@ -413,13 +414,12 @@ function presentPanel(view, panel) {
   const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
   const frame = steps?.frames?.[steps.current];
   const { filled: isFilled } = panel.formulas;
-  view.formulas.replaceChildren(
-    ...typeset(header.formulas, {
-      shown: frame?.formulas,
-      focus: frame?.focus || header.focus,
-      filled: isFilled,
-    }),
-  );
+  const focus = frame?.focus || header.focus;
+  const set = (/** @type {boolean} */ inNumbers) =>
+    view.formulas.replaceChildren(
+      ...typeset(header.formulas, { shown: frame?.formulas, focus, filled: inNumbers }),
+    );
+  set(isFilled);
   const said = frame?.sentence || own || header.title;
   const { heading } = bus.now.steps || {};
   // On a step of a lesson a sentence without a number is about the page.
@@ -428,6 +428,10 @@ function presentPanel(view, panel) {
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
+  // The picture has half of the screen; where numbers would take of that, they come on a press.
+  const isSmall = view.plate.clientHeight < innerHeight / 2;
+  view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
+  if (view.spared) set(false);
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;

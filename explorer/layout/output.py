@@ -16,7 +16,7 @@ from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, navigation
 from explorer.panels import address
 from explorer.panels.spec import Panel
-from explorer.state import url_state
+from explorer.state import models, url_state
 from explorer.state.visit import visit
 from explorer.text import glossary, places
 from explorer.text.markdown_escape import literal
@@ -162,7 +162,7 @@ def offers(panel: str, run: Run, choices: Mapping[str, object] | None = None) ->
     it once the page stands."""
     more = {name: str(value) for name, value in (choices or {}).items()}
     words = {"model": run.model, "text": run.text, **more}
-    if url_state.fits_address(run.text):
+    if url_state.fits_address(run.text) and models.has_every_visitor(run.model):
         mounts.offers(address.of_words(panel, words, "json"), "offers", _take_offer)
 
 

@@ -197,7 +197,7 @@ def _pulls(
             BarRow(
                 label,
                 (share, pull),
-                (tenths(share), signed(pull, 3)),
+                (tenths(share), signed(pull)),
                 selected=at == 0,
                 key=None,
             )

@@ -74,8 +74,10 @@ def merges(run: Run, token: InPieces = OPENS) -> Panel:
     }
     kind = "no_merges"
     if made is not None:
-        kind = "several" if len(made.ids) > 1 else "whole"
+        is_cut = len(made.ids) < len(pieces)  # before any merge, as at a sign
+        kind = "cut" if is_cut else "several" if len(made.ids) > 1 else "whole"
         slots |= {"n": plural(len(made.steps), "merge"), "all": f"{made.n:,}"}
+        slots["part"] = "".join(made.letters).strip("␣")
     bars, table = _by_model(run, word, slots)
     return Panel(
         title=words("title"),
@@ -122,7 +124,9 @@ def _steps(made: merges_models.Merges | None, slots: dict[str, Any]) -> tuple[Fi
     if made is None:
         return ()
     words, steps = sentences(CONCEPT, "merges"), made.steps[-MOST_MERGES:]
-    rows = [TokenRow(title=words("letters", **slots), tokens=made.letters)]
+    rows = [
+        TokenRow(title=words("letters", **slots | {"word": slots["part"]}), tokens=made.letters)
+    ]
     rows += [
         TokenRow(
             title=words("merge", rank=f"{each.rank + 1:,}", piece=each.pieces[each.at], **slots),
@@ -132,7 +136,10 @@ def _steps(made: merges_models.Merges | None, slots: dict[str, Any]) -> tuple[Fi
         for each in steps
     ]
     left_out = len(made.steps) - len(steps)
-    rows[0] = replace(rows[0], note=words("left_out", merges=left_out) if left_out else "")
+    rows[0] = replace(
+        rows[0],
+        note=words("left_out", merges=plural(left_out, "earlier merge")) if left_out else "",
+    )
     return (Stack(figures=tuple(rows)),)
 
 

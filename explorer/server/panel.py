@@ -140,9 +140,8 @@ def _offered(model: str) -> str:
     """A model's name in the one way that `load` uses. Raises Refused for one that not every visitor
     has."""
     model = models.canonical_name(model)
-    with models.of_all_visitors():
-        if not models.is_allowed(model):
-            raise Refused(404, WORDS("not_offered", model=model))
+    if not models.has_every_visitor(model):
+        raise Refused(404, WORDS("not_offered", model=model))
     return model
 
 

@@ -82,6 +82,12 @@ def of_all_visitors() -> Iterator[None]:
         _of_all_visitors.reset(token)
 
 
+def has_every_visitor(name: str) -> bool:
+    """True for a model that every visitor may open here: one of whose panels have addresses."""
+    with of_all_visitors():
+        return is_allowed(canonical_name(name))
+
+
 def files_of(name: str) -> str:
     """The name of the model whose files one is of: of a translator between two languages itself."""
     return registry.split_languages(name)[0]
