@@ -38,7 +38,7 @@ def serving(host: str) -> Iterator[int]:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         bound.bind((host, 0))
         app = ClientAddress(says_who)
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="critical"))
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:

@@ -70,7 +70,9 @@ def test_an_arrow_key_is_a_step_where_flow_was_there_first(visitor: Visitor) -> 
     late: list = []
     visitor.hold("lesson_bar", late)
     page = visitor.page
-    page.goto(f"{visitor.server}/architecture?lesson=three-minutes&lesson_step=1&layer=1&flow_beam=end")
+    page.goto(
+        f"{visitor.server}/architecture?lesson=three-minutes&lesson_step=1&layer=1&flow_beam=end"
+    )
     page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
     while not late:
         page.wait_for_timeout(50)

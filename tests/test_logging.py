@@ -25,7 +25,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, log: logging.Logger = event_log.log) 
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(handler.format(record))
     monkeypatch.setattr(log, "handlers", [handler])
-    event_log.log.setLevel(logging.INFO)
+    log.setLevel(logging.INFO)
     return lines
 
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from models import path_integral
 from models.attention import KVCache, causal_mask
-from models.cancellation import checkpoint
+from models.cancellation import checkpoint, expect_wanted
 from models.config import Config
 from models.edits import (
     CutPath,
@@ -268,6 +268,7 @@ def _norms(
     with torch.enable_grad():
         states = [x.detach().requires_grad_()]
         for layer in stack:
+            expect_wanted()
             states.append(layer(states[-1], full_mask, edits=edits))
         # Draws do not mix, so the gradient of their sum is that of each.
         gradients = torch.autograd.grad((states[-1] * directions).sum(), states)
