@@ -298,6 +298,8 @@ def flows(app: Visitor, empty: EmptyPage, address: str, model: str, rounds: int)
         text = random_text(random.Random(-1 - number), 12)  # none that has been recorded
         costs.append(app.enter(".sentence textarea", text, [[FLOW]]))
     report(f"{model}, 12 words, flow", costs[1:], base[1:])
+    app.page.goto(f"{address}/architecture?model={model}&text={quote(text)}&flow_beam=end")
+    app.page.wait_for_selector(".flow-bar .play")
     idle, *played = (app.page.evaluate(FRAMES, still) for still in (IDLE, *[0] * rounds))
     frames = [each for one in played for each in one]
     print(

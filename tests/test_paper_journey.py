@@ -8,7 +8,8 @@ import pytest
 from driver import USUAL, Visitor, browser_test
 
 TABS = ("heads", "weight", "lens", "flow")
-# What would be printed: every text with its box, in the page and in views.
+# What would be printed: every text with its box, its ink and what it lies on, in the page and in
+# views.
 TEXTS = """() => {
   dispatchEvent(new Event("beforeprint"));
   const found = [];
@@ -18,11 +19,19 @@ TEXTS = """() => {
       range.selectNodeContents(node);
       const { left, top, right, bottom } = range.getBoundingClientRect();
       const ink = getComputedStyle(node.parentElement);
-      const colour = node.parentElement.closest("svg") ? ink.fill : ink.color;
+      const drawing = node.parentElement.closest("svg");
+      const colour = drawing ? ink.fill : ink.color;
+      const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+      const below = [...(drawing?.querySelectorAll("rect") ?? [])].filter((each) => {
+        const box = each.getBoundingClientRect();
+        return box.left < x && x < box.right && box.top < y && y < box.bottom;
+      });
+      const ground = below.length ? getComputedStyle(below.at(-1)).fill : "";
       const isFixed = (one) => one && (getComputedStyle(one).position === "fixed" || isFixed(
         one.parentElement ?? one.getRootNode().host));
       const box = [left, top, right, bottom];
-      if (right > left) found.push([node.data.trim(), ...box, colour, isFixed(node.parentElement)]);
+      const isBar = isFixed(node.parentElement);
+      if (right > left) found.push([node.data.trim(), ...box, colour, isBar, ground]);
     }
     if (node.tagName === "STYLE" || node.tagName === "SCRIPT") return;
     for (const each of [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes]) walk(each);
@@ -50,9 +59,10 @@ def test_on_paper_nothing_is_cut_and_no_bar_lies_over_the_page(
     assert not [each for each in texts if each[6]], "no bar stands in the window"
     cut = [each for each in texts if each[1] < -1 or each[3] > PAPER[paper] + 1]
     assert not cut
-    for name, *_, colour, _ in texts:
-        inks = [int(each) for each in re.findall(r"\d+", colour)[:3]]
-        assert max(inks) < 200 or min(inks) == 255, (name, colour)  # white on a dark cell
+    for name, *_, colour, _, ground in texts:
+        ink, below = ([int(each) for each in re.findall(r"\d+", of)[:3]] for of in (colour, ground))
+        is_dark = below and max(below) < 128
+        assert max(ink) < 200 or min(ink) == 255 or is_dark, (name, colour)  # as on a dark cell
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen", color_scheme="dark")
     assert page.locator(".on-paper").count() == 0

@@ -39,7 +39,7 @@ FITS = """() => {
     if (!text || width < 3 || of.className === "announced") continue;
     const line = of.closest("math, text") || of; // indices are smaller
     const size = parseFloat(getComputedStyle(line).fontSize);
-    if (size < 24) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
+    if (size < 20) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1)
       return `${text} is out of sight`;
   }
