@@ -471,13 +471,14 @@ class Model:
         token: int,
         id: int,
         against: int | None = None,
+        n: int = 24,
     ) -> Neurons:
         """The hidden units of a layer's FFN by what each adds to a word's logit at a token; of the
-        24 strongest when they fire, and the 6 words that each raises and lowers most."""
+        `n` strongest when they fire, and the 6 words that each raises and lowers most."""
         token = expect_recording_of(self, recording, stream, token)
         layer = place_of("layer", layer, self.card.n_layer)
         id, against = word_of(self.card, id), other_word(self.card, against)
-        return self._readout("ffn").neurons(self, recording, stream, layer, token, id, against)
+        return self._readout("ffn").neurons(self, recording, stream, layer, token, id, against, n)
 
     def circuits(
         self,

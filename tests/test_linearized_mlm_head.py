@@ -34,7 +34,7 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     berty: OwnModel,
 ) -> None:
     recording, model, word = own_model.record(berty, TEXT), berty.network, 9
-    traced = trace_parts(berty, recording, "encoder", TOKEN).parts
+    traced = trace_parts(berty, recording, "encoder", TOKEN)
     vectors = torch.stack(list(traced.values()))
     last = vectors.sum(0)
     e = model.readout_matrix.detach().double()[word]

@@ -236,7 +236,7 @@ def test_the_direction_back_meets_the_vectors_forward(model: OwnModel, name: str
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
     parts = model.attribute(recording, stream, token, word).parts
     direction, offset = word_direction(model, word)
-    traced = trace_parts(model, recording, stream, token).parts
+    traced = trace_parts(model, recording, stream, token)
     wanted = {key: float(vector @ direction) for key, vector in traced.items()}
     wanted[BIAS] = wanted.get(BIAS, 0.0) + float(offset)
     keys = [(part.kind, part.layer, part.head, part.attention) for part in parts]

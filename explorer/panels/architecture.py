@@ -194,14 +194,17 @@ def flow(
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
     made = partial(_machine, run, *choices)
 
+    just_made: list[flow_beam.Race | None] = []  # a race holds whole streams, and is not kept
+
     def make() -> tuple[Panel, flow_beam.BeamFacts | None]:
         panel, race = made()
-        return panel, flow_beam.told(race) if race else None  # a race holds whole streams
+        just_made.append(race)
+        return panel, flow_beam.told(race) if race else None
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
     if cover:
         return _covered(panel)
-    return _under_beam(panel, told, beam, lambda: made()[1])
+    return _under_beam(panel, told, beam, lambda: just_made[0] if just_made else made()[1])
 
 
 def _under_beam(

@@ -339,7 +339,7 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
             uses.append((at, -1))
         with suppress(ValueError, AttributeError):  # the model does not give these weights
             name = way.stream.name
-            units = model.neurons(recording, name, layers[at], way.token, race.answer)
+            units = model.neurons(recording, name, layers[at], way.token, race.answer, n=0)
             best = largest(units.adds, N_UNITS)
             told[at]["units"] = tuple(
                 (WORDS("unit", unit=int(each), word=answer, adds=signed(units.adds[each], 1)), "")

@@ -102,7 +102,7 @@ def _ffn_in_words(
     slots = {"word": label, "before": tenths(rise.before), "after": tenths(rise.after)}
     says = WORDS("ffn_raises" if rise.is_first else "ffn_raises_whole", **slots)
     try:
-        units = model.neurons(recording, stream.name, part.layer, token, rise.id)
+        units = model.neurons(recording, stream.name, part.layer, token, rise.id, n=0)
     except (ValueError, AttributeError):  # the model does not give these weights
         return says, ""
     unit = int(units.adds.argmax())

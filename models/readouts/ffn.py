@@ -16,7 +16,13 @@ from models.edits import (
 )
 from models.layers import GatedFeedForward
 from models.own_model import OwnModel
-from models.readouts.logit_lens import expect_linear, trace_parts, transform_at, word_direction
+from models.readouts.logit_lens import (
+    expect_linear,
+    norms_after_ffn,
+    stream_operations,
+    transform_at,
+    word_direction,
+)
 from models.readouts.weights import input_site, layers_of
 from models.recording import Recording
 from models.results import FFNActivations, Neurons
@@ -82,7 +88,7 @@ def ffn_bias(network: FeedForward | GatedFeedForward) -> Tensor:
 # What the hidden units of a feed-forward network add to a logit, what each of them says of all
 # other words, and at which tokens it fires.
 
-MAX_NEURONS = 24  # neurons of which it is told what they say and when they fire
+MAX_NEURONS = 24  # of which it is told, by itself, what they say and when they fire
 TOP_WORDS = 6  # each way
 
 
@@ -95,9 +101,10 @@ def neurons(
     token: int,
     id: int,
     against: int | None = None,
+    n: int = MAX_NEURONS,
 ) -> Neurons:
     """The neurons of a layer's FFN by their contribution to a word's logit at a token, or to the
-    difference of two.
+    difference of two; of the `n` strongest it is told when they fire and what they say.
 
     A neuron writes its activation times its row of W_2, and a LayerNorm with fixed sigma is linear:
     so the FFN's part of the logit is the sum of theirs and its bias's (direct logit attribution one
@@ -107,15 +114,12 @@ def neurons(
     indices = (token, id, *([] if against is None else [against]))
     expect_linear(model, recording, stream, indices)
     network, inputs = ffn_input(model, recording, stream, layer, token)
-    path = trace_parts(model, recording, stream, token)
-    if layer not in path.after:
-        raise ValueError(
-            f"nothing that the FFN of layer {layer} wrote reaches the readout: a later layer "
-            "replaces the stream"
-        )
+    norms = norms_after_ffn(stream_operations(model, recording, stream, token), layer)
     checkpoint()
     direction, _ = word_direction(model, id, against)
-    at_readout = path.through_ffn(layer, torch.eye(model.card.d_model, dtype=torch.float64))
+    at_readout = torch.eye(model.card.d_model, dtype=torch.float64)
+    for norm in norms:
+        at_readout = norm(at_readout)
     linearization = transform_at(
         model, torch.tensor(recording.stream(stream).resid[-1, token]).double()
     )
@@ -124,7 +128,7 @@ def neurons(
     hidden = hidden_units(recording, stream, layer, network, inputs).double()  # (token, unit)
     rows = network.w_2.weight.T.double()  # (unit, d_model)
     adds = hidden[token] * (rows @ projection)
-    strongest = adds.abs().argsort(descending=True, stable=True)[:MAX_NEURONS]
+    strongest = adds.abs().argsort(descending=True, stable=True)[:n]
     ffn_output = torch.tensor(recording.stream(stream).at(f"{layer}.ffn.wrote")[token]).double()
     neuron_outputs = (hidden[token, strongest, None] * rows[strongest]) @ at_readout
     return Neurons(

@@ -521,7 +521,7 @@ def attribute(
     if linearization is None:
         values = _project_back(stream_operations(model, recording, stream, token), direction)
     else:
-        parts = trace_parts(model, recording, stream, token).parts
+        parts = trace_parts(model, recording, stream, token)
         explained = linearization.explained(vector, torch.stack(list(parts.values())), direction)
         parts, vector = linearization.transform_parts(parts), linearization.whole(vector)
         values = dict(zip(parts, (torch.stack(list(parts.values())) @ direction).tolist()))
@@ -598,47 +598,46 @@ def _project_back(
     return values
 
 
-@dataclass(frozen=True)
-class TracedParts:
-    """A token's last vector as a sum. parts: the contribution of each part, (d_model). after: the
-    linear maps from the output of a layer's FFN to the end, in order; an FFN is missing whose
-    output does not arrive."""
+def norms_after_ffn(
+    operations: list[StreamWrite | LinearizedNorm], layer: int
+) -> list[LinearizedNorm]:
+    """The LayerNorms from the output of a layer's FFN to the end, in order. Raises ValueError where
+    that output does not arrive."""
+    norms: list[LinearizedNorm] = []
+    for step in reversed(operations):
+        if isinstance(step, LinearizedNorm):
+            norms.insert(0, step)
+        elif (step.kind, step.layer) == ("ffn", layer):
+            return norms
+        elif step.replaces:
+            break
+    raise ValueError(
+        f"nothing that the FFN of layer {layer} wrote reaches the readout: a later layer "
+        "replaces the stream"
+    )
 
-    parts: dict[PartKey, Tensor]
-    after: dict[int, list[LinearMap]]
 
-    def through_ffn(self, layer: int, rows: Tensor) -> Tensor:
-        """Vectors (..., d_model) as they arrive at the readout, were they written by that FFN."""
-        for linear_map in self.after[layer]:
-            rows = linear_map(rows)
-        return rows
-
-
-def trace_parts(model: OwnModel, recording: Recording, stream: str, token: int) -> TracedParts:
-    """Every part of a token's last vector, each through all LayerNorms that come after it, held at
-    the sigma that they have there."""
+def trace_parts(
+    model: OwnModel, recording: Recording, stream: str, token: int
+) -> dict[PartKey, Tensor]:
+    """Every part (d_model) of a token's last vector, each through all LayerNorms that come after
+    it, held at the sigma that they have there."""
     return traced(stream_operations(model, recording, stream, token), model.card.d_model)
 
 
-def traced(operations: list[StreamWrite | LinearizedNorm], width: int) -> TracedParts:
+def traced(operations: list[StreamWrite | LinearizedNorm], width: int) -> dict[PartKey, Tensor]:
     """The same of the vector, as wide as `width`, that some operations in order leave."""
     parts = _Parts(width)
-    ffn_maps: dict[int, list[LinearMap]] = {}
     for step in operations:
         if isinstance(step, LinearizedNorm):
             parts.rows = step(parts.rows)
             if step.bias is not None:
                 parts.add({BIAS: step.bias})
-            for maps in ffn_maps.values():
-                maps.append(step)
             continue
         if step.replaces:
             parts.clear()
-            ffn_maps.clear()
         parts.add(step.vectors())
-        if step.kind == "ffn":
-            ffn_maps[step.layer] = []
-    return TracedParts(parts.named(), ffn_maps)
+    return parts.named()
 
 
 class _Parts:

@@ -83,7 +83,7 @@ class Trail:
     @cached_property
     def parts(self) -> dict[PartKey, Tensor]:
         """The vector as a sum, (d_model) each, every one of them through all norms after it."""
-        return traced(self.operations, self.width).parts
+        return traced(self.operations, self.width)
 
     @property
     def total(self) -> Tensor:
