@@ -21,7 +21,7 @@ PANIC = "PanicException"  # a class that the library keeps to itself
 
 @contextmanager
 def guarded(*passthrough: type[Exception]) -> Iterator[None]:
-    """Whatever a tokenizer's rules raise within becomes NotEncoded, but for `others`."""
+    """Whatever a tokenizer's rules raise within becomes NotEncoded, but for `passthrough`."""
     try:
         yield
     except passthrough:
