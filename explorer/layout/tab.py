@@ -255,7 +255,7 @@ def _choices(shown: Screen, hand: Hand, bar: DeltaGenerator) -> bool:
 
 def _select(shown: Screen, hand: Hand, bar: DeltaGenerator) -> None:
     """The menus of the selection."""
-    run, chosen, parts = shown.run, shown.chosen, shown.selection
+    run, chosen, parts = shown.run.covering(shown.covered), shown.chosen, shown.selection
     there = {name: each for name, each in parts.items() if each.is_there(run, chosen)}
     if "stream" in there:
         names = tuple(each.name for each in run.recording().streams)

@@ -199,7 +199,10 @@ def flow(
         return panel, flow_beam.told(race) if race else None  # a race holds whole streams
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
-    if cover:
+    machine = panel.figures[0]
+    assert isinstance(machine, Flow)
+    is_question = not machine.level and _column(machine, beam) < 0
+    if cover or (run.covered is not None and not is_question):
         return _covered(panel)
     return _under_beam(panel, told, beam, lambda: made()[1])
 
@@ -260,7 +263,7 @@ def _covered(panel: Panel) -> Panel:
     bare = replace(
         machine, layers=layers, words=(), says="", note="", leads=(), lanes=(), matters=(), slow=()
     )
-    bare = replace(bare, stops=stops, asks=("", "", ""), current=len(layers), out="")
+    bare = replace(bare, stops=stops, asks=("", "", ""), reason="", current=len(layers), out="")
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),
@@ -592,6 +595,7 @@ def _figure(view: FlowView, whole: Ways, race: flow_beam.Race | None, number: st
         slow=tuple(at + offset for at in race.first.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
+        reason=flow_beam.reason(race, plain) if race else "",
         edits=to_line(view.run.edits),
         out=flow_beam.address_of(view.run, ways[0].token, view.drawn) if race else "",
     )
