@@ -510,21 +510,22 @@ class Recording:
             end += 1
         return range(first, min(end, n))
 
-    def text_with_cover(self, place: int | None) -> str:
-        """The first text as one reads it who is asked for the word at a place, as of `covering`: of
-        a model that writes it ends there."""
-        if place is None or len(self.streams) > 1 or self.as_ids:
-            return self.text
-        stream = self.streams[0]
-        spans = [stream.spans[at] for at in self._asked(place) if not stream.special[at]]
+    def texts_with_cover(self, place: int | None) -> tuple[str, str]:
+        """The text and the target as one reads them who is asked for the word at a place, as of
+        `covering`: what the model writes ends there."""
+        if place is None or (self.as_ids and len(self.streams) == 1):
+            return self.text, self.target
+        stream, asked = self.streams[-1], self._asked(place)
+        written = self.text if len(self.streams) == 1 else self.target
+        spans = [stream.spans[at] for at in asked if not stream.special[at]]
         there = [(int(start), int(end)) for start, end in spans if 0 <= start < end]
-        if not there:
-            return self.text
-        rest = self.text[there[-1][1] :] if self.model.kind == "encoder" else ""
-        start = there[0][0]
-        while self.text[start].isspace():  # which is part of some tokens
-            start += 1
-        return f"{self.text[:start]}{COVER}{rest}"
+        if there:
+            start, end = there[0][0], there[-1][1]
+            while written[start].isspace():  # which is part of some tokens
+                start += 1
+            rest = written[end:] if self.model.kind == "encoder" else ""
+            written = f"{written[:start]}{COVER}{rest}"
+        return (written, "") if len(self.streams) == 1 else (self.text, written)
 
     @property
     def text_or_ids(self) -> str | tuple[int, ...]:

@@ -531,15 +531,22 @@ const guesses = () => JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
 /** Whether the question of a lesson stands, whose answer comes in a later step. */
 const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
 
-/** What a stop says, in the end behind what was guessed beside what the model says. @param {any} figure @param {string} finding */
+/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
 export function besideGuess(figure, finding) {
+  const guess = guessBesideAnswer(figure);
+  if ((bus.now.guess || "") !== guess) bus.tell({ guess });
+  return guess ? `${guess} ${finding}` : finding;
+}
+
+/** @param {any} figure */
+function guessBesideAnswer(figure) {
   const { edits, lanes, reason } = figure;
   const yours = guesses()[guessKey(figure)];
-  if (!isEnd(figure) || !yours || edits || !lanes.length) return finding;
+  if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
   const answer = lanes[0].label + lanes[0].rest;
-  const slots = { yours, answer, reason };
-  if (yours === answer.toLowerCase()) return `${say("same_guess", slots)} ${finding}`;
-  return `${say(reason ? "other_guess" : "other_guess_alone", slots)} ${finding}`;
+  const isSame = yours === answer.toLowerCase();
+  const name = isSame ? "same_guess" : reason ? "other_guess" : "other_guess_alone";
+  return say(name, { yours, answer, reason });
 }
 
 /** The question: the line with a gap, words to choose from, and the light. @param {View} view */

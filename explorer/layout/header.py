@@ -107,7 +107,7 @@ def _covered_text() -> str:
         return ""  # without a pass of the model
     run = Run(visit.model, visit.text)
     try:
-        text = run.recording().text_with_cover(covered.place_on(tab, run, words))
+        text, _ = run.recording().texts_with_cover(covered.place_on(tab, run, words))
     except ValueError:  # which the page says
         return ""
     return "" if text == visit.text else text

@@ -325,7 +325,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "width": str(card.d_model),
         "layers": str(attention.pattern.shape[0]),
         "heads": str(attention.pattern.shape[1]),
-        "source_text": shortened(recording.text_with_cover(run.covered), LONG),
+        "source_text": shortened(recording.texts_with_cover(run.covered)[0], LONG),
         "written": last.tokens[of.query],
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
         **_middle_update(run, last, of.query),
