@@ -346,7 +346,9 @@ def _show(shown: Screen, panel: PanelFunction) -> Panel | None:
 
 
 def _press(shown: Screen, panel: PanelFunction, pressed: Mapping[str, object]) -> None:
-    """The visit's words after a press in a panel."""
+    """The visit's words after a press in a panel; one that answers the question that stands is of
+    the whole page."""
+    visit.new_run |= shown.covered != shown.run.covered
     url_state.put(shown.words(), shown.after(name_of(panel), pressed))
 
 

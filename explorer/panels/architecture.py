@@ -62,7 +62,7 @@ from explorer.text.templates import sentences
 from models import chat
 from models.caching import is_hurrying, loaded, memo
 from models.edits import Edit, HideWord, ZeroHead, to_line
-from models.recording import Attention, Recording, Stream
+from models.recording import COVER, Attention, Recording, Stream
 from models.run import Run
 
 CONCEPT = "architecture"
@@ -231,9 +231,35 @@ def _under_beam(
     at = machine.current
     if at >= 0 or told is None:
         return replace(panel, finding=machine.stops[at].finding)
-    name = model_name(recording)
-    title = panel.title if told.asked == "next" else flow_beam.WORDS("unknown", model=name)
-    return replace(panel, title=title, finding=told.question(name))
+    return _asking(panel, told)
+
+
+def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
+    """The question before the light is on: the word that is asked for has no name, in no row and
+    not below the picture."""
+    machine, *below = panel.figures
+    assert isinstance(machine, Flow)
+    drawn = panel.at["run"]
+    name, of = model_name(drawn.recording()), _last_token(machine)
+    is_next = told.asked == "next"
+    covered = drawn.covering(of + 1 if is_next else of)
+    tokens = covered.recording().streams[-1].tokens
+    *others, band = machine.bands
+    rows = tuple(
+        COVER if place.isdecimal() and tokens[int(place)] == COVER else row
+        for place, row in zip(band.places, band.rows)
+    )
+    machine = replace(machine, bands=(*others, replace(band, rows=rows)))
+    title = panel.title if is_next else flow_beam.WORDS("unknown", model=name)
+    if not is_next:
+        panel = replace(panel, caption=(WORDS("hidden_caption", word=COVER, token=of),))
+    return replace(
+        panel,
+        title=title,
+        finding=told.question(name),
+        figures=(machine, *below),
+        at={**panel.at, "run": covered},
+    )
 
 
 def _column(machine: Flow, beam: str) -> int:
