@@ -45,7 +45,7 @@ def opened(visitor: Visitor, **words: str) -> None:
 ASKED = {
     "encoder": ({"model": "encoder", "token": "5"}, ["soup"]),
     "decoder": ({"model": "decoder"}, ["cold"]),
-    "translator": ({"model": "translator"}, ["soupe", "froid", "faisait"]),
+    "translator": ({"model": "translator"}, ["ené", "soupe", "froid"]),
 }
 
 
