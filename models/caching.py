@@ -99,6 +99,7 @@ def cause(recording: Recording) -> tuple[Any, ...]:
         recording.edits,
         *(stream.ids.tobytes() for stream in recording.streams),
         recording.as_ids,
+        recording.covered,
         contents.get(id(recording), ""),
     )
 

@@ -35,6 +35,8 @@ from models.version import VERSION
 
 # The first character of a token's label where the token goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"
+# The label of a token that a reader is asked for, in the place of its own.
+COVER = "\u25a2"
 
 
 def from_end(value: int, n: int) -> int:
@@ -430,8 +432,8 @@ class Recording:
     not fit. `as_ids`: the first text was given as token ids that no text is split into, and `text`
     is what they spell. `version` is the Headlight that made it, "" where a file does not say;
     recordings of two versions may be equal. `is_part`: some of its arrays were asked for, and the
-    others are gone. Raises ValueError where an attention names a stream
-    that is not there or of another length.
+    others are gone. `covered`: as of `covering`. Raises ValueError where an attention names a
+    stream that is not there or of another length.
     """
 
     model: Card
@@ -445,6 +447,7 @@ class Recording:
     as_ids: bool = False
     version: str = field(default=VERSION, compare=False)
     is_part: bool = False
+    covered: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for attention in self.attention:
@@ -479,6 +482,50 @@ class Recording:
         if attention == "pattern":
             attentions = tuple(each.patterns() for each in self.attention)
         return replace(self, streams=streams, attention=attentions, is_part=True)
+
+    def covering(self, place: int | None) -> Recording:
+        """The same pass for a reader who is asked for a word: its tokens are called `COVER`. place:
+        of the last stream, the token that is asked for, where the model writes the text with all
+        after it; one behind the last where the text ends before it. None covers nothing."""
+        if place == self.covered:
+            return self
+        if place is None or self.covered is not None:
+            raise ValueError("a recording that is covered is covered once")
+        of = self.streams[-1]
+        tokens = list(of.tokens)
+        for at in self._asked(place):
+            tokens[at] = COVER
+        streams = (*self.streams[:-1], replace(of, tokens=tuple(tokens)))
+        return replace(self, streams=streams, covered=place)
+
+    def _asked(self, place: int) -> range:
+        """The tokens of the last stream that a question on a place is about."""
+        tokens, n = self.streams[-1].tokens, len(self.streams[-1].tokens)
+        if self.model.kind != "encoder":
+            return range(place, n)
+        first, end = place, place + 1
+        while 0 < first < n and tokens[first].startswith(CONTINUES):
+            first -= 1
+        while end < n and tokens[end].startswith(CONTINUES):
+            end += 1
+        return range(first, min(end, n))
+
+    def texts_with_cover(self, place: int | None) -> tuple[str, str]:
+        """The text and the target as one reads them who is asked for the word at a place, as of
+        `covering`: what the model writes ends there."""
+        if place is None or (self.as_ids and len(self.streams) == 1):
+            return self.text, self.target
+        stream, asked = self.streams[-1], self._asked(place)
+        written = self.text if len(self.streams) == 1 else self.target
+        spans = [stream.spans[at] for at in asked if not stream.special[at]]
+        there = [(int(start), int(end)) for start, end in spans if 0 <= start < end]
+        if there:
+            start, end = there[0][0], there[-1][1]
+            while written[start].isspace():  # which is part of some tokens
+                start += 1
+            rest = written[end:] if self.model.kind == "encoder" else ""
+            written = f"{written[:start]}{COVER}{rest}"
+        return (written, "") if len(self.streams) == 1 else (self.text, written)
 
     @property
     def text_or_ids(self) -> str | tuple[int, ...]:

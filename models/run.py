@@ -31,7 +31,8 @@ class Run:
 
     model: its name. target: what a translator's decoder reads, see `Model.record`. contents: digest
     of the recording that a caller handed in, "" for none. ids: the token ids that are read in the
-    place of the text, which is what they spell; None where the text is read."""
+    place of the text, which is what they spell; None where the text is read. covered: the place
+    that a reader is asked for, whose word no label tells, as of `Recording.covering`."""
 
     model: str
     text: str
@@ -39,6 +40,7 @@ class Run:
     target: str | tuple[int, ...] | None = None
     contents: str = field(default="", repr=False)
     ids: tuple[int, ...] | None = None
+    covered: int | None = None
     _at_hand: ClassVar[weakref.ref[Recording] | None] = None
 
     @classmethod
@@ -84,9 +86,14 @@ class Run:
         """The recording at hand; else the one that was handed in, where it is of these arguments;
         else the model's own, from the cache, or made anew where it is no longer there."""
         at_hand = self._at_hand() if self._at_hand is not None else None
-        return (
+        made = (
             at_hand or self.held() or self.loaded.record(self.text_or_ids, self.edits, self.target)
         )
+        return made.covering(self.covered)
+
+    def covering(self, place: int | None) -> Run:
+        """The run of the same pass, as of `Recording.covering`."""
+        return self if place == self.covered else replace(self, covered=place)
 
     def with_at_hand(self, recording: Recording) -> Run:
         """An equal run that has its recording at hand, for as long as somebody else holds that: it
@@ -102,7 +109,8 @@ class Run:
             return None
         if (recording := _adopted.get(self.contents)) is None:
             raise ValueError("the recording of this run is no longer in memory; record it again")
-        return recording if replace(self, contents="") == _made_by(recording) else None
+        own = replace(self, contents="", covered=None)
+        return recording if own == _made_by(recording) else None
 
     def under(self, edits: tuple[Edit, ...]) -> Run:
         """The run under these edits. A translator's decoder goes on reading the text that it reads
@@ -152,4 +160,11 @@ def _made_by(recording: Recording) -> Run:
     target = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     ids = recording.text_or_ids if recording.as_ids else None
     assert not isinstance(ids, str)  # they stand in the place of a text
-    return Run(recording.model.name, recording.text, recording.edits, target, ids=ids)
+    return Run(
+        recording.model.name,
+        recording.text,
+        recording.edits,
+        target,
+        ids=ids,
+        covered=recording.covered,
+    )

@@ -45,10 +45,9 @@ def hybrid(recording: Recording) -> tuple[str, ...]:
 def read_text(recording: Recording, target: bool = False) -> str:
     """The part of its text, or of its target, that a model read, on one line; " …" in place of what
     did not fit."""
+    texts = recording.texts_with_cover(recording.covered)
     text, dropped, stream = (
-        (recording.target, recording.target_dropped, -1)
-        if target
-        else (recording.text, recording.dropped, 0)
+        (texts[1], recording.target_dropped, -1) if target else (texts[0], recording.dropped, 0)
     )
     end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
     return " ".join((text[:end] if end > 0 else text).split()) + (" …" if dropped else "")

@@ -751,9 +751,9 @@ class Flow(Figure):
     comes before, where nothing tells what the model predicts. stops: of each column and of the end.
     lanes: the words that race. matters: the columns that change the answer's place most; slow:
     those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the
-    word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits:
-    those of the run, in a line. out: the address of the panel on what each word does to the answer,
-    "" for none."""
+    word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. reason:
+    what of the text makes the answer. edits: those of the run, in a line. out: the address of the
+    panel on what each word does to the answer, "" for none."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
@@ -773,6 +773,7 @@ class Flow(Figure):
     slow: tuple[int, ...] = ()
     n_words: int = 0
     asks: tuple[str, str, str] = ("", "", "")
+    reason: str = ""
     edits: str = ""
     out: str = ""
 

@@ -33,7 +33,7 @@ from models import model_names
 from models.caching import kept, loaded
 from models.cancellation import TimeLimit
 from models.example_texts import SENSES
-from models.recording import Attention, Recording, Stream
+from models.recording import CONTINUES, Attention, Recording, Stream
 from models.results import Part
 from models.run import Run
 
@@ -163,15 +163,15 @@ def word(recording: Recording, stream: Stream) -> int:
 
 def flow_word(recording: Recording, stream: Stream) -> int:
     """The token whose way is shown: the `word`; where the next word is predicted the last one, of a
-    text the last that is no punctuation mark, unless the text ends a sentence with a vote on a
-    pronoun."""
-    is_ended = stream.tokens[-1][-1:] in CLAUSE_ENDS
-    is_voted = is_ended and any(voted(recording, each.name) for each in recording.attention)
-    if is_voted or len(recording.streams) > 1 or recording.model.kind != "decoder":
+    text that ends a sentence the one before its last word, so that no mark is asked for."""
+    if len(recording.streams) > 1 or recording.model.kind != "decoder":
         return word(recording, stream)
-    last = len(stream.tokens) - 1
-    of_text = range(last, 0, -1) if not stream.roles else ()
-    return next((at for at in of_text if any(map(str.isalnum, stream.tokens[at]))), last)
+    tokens, last = stream.tokens, len(stream.tokens) - 1
+    if stream.roles or not (tokens[last] and tokens[last][-1] in CLAUSE_ENDS):
+        return last
+    end = next((at for at in range(last, 0, -1) if any(map(str.isalnum, tokens[at]))), last)
+    before = next((at - 1 for at in range(end, 0, -1) if not tokens[at].startswith(CONTINUES)), end)
+    return end if stream.special[before] else before
 
 
 def exchanged_word(recording: Recording) -> int:

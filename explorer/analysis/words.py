@@ -26,7 +26,7 @@ import numpy as np
 from models import buffer_pool
 from models.cancellation import expect_wanted
 from models.edits import HideWord
-from models.recording import CONTINUES, Recording, Stream
+from models.recording import CONTINUES, COVER, Recording, Stream
 from models.token_relations import CHUNK_SIZE
 
 APOSTROPHES = "'\u2019"
@@ -273,7 +273,7 @@ def _continues_previous(
 
 
 def _label(text: str, tokens: tuple[str, ...], spans: tuple[Span, ...]) -> str:
-    if len(tokens) == 1:
+    if len(tokens) == 1 or COVER in tokens:
         return tokens[0].removeprefix(CONTINUES) or tokens[0]
     return readable(text[spans[0][0] : max(end for _, end in spans)].strip(" "))
 

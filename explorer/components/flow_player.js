@@ -2,7 +2,7 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import { END, count, isAsked, LASTS, share, spoken, stopOf, WIDEN } from "./beam_figure.js";
+import { END, count, isAsked, isEnd, LASTS, share, spoken, stopOf, WIDEN } from "./beam_figure.js";
 import { bus } from "./bus.js";
 import { place, writtenRow } from "./flow_figure.js";
 import { labelsOf, toggled } from "./flow_rows.js";
@@ -26,7 +26,7 @@ const CHOICES = 3; // likeliest words to choose from, beside the rival
 export function player(view, at, paint) {
   const figure = view.figures[at];
   view.beam = { ...view.beam, at, paint };
-  figure.yours = view.guessed?.[guessKey(figure)];
+  figure.yours = guesses()[guessKey(figure)];
   figure.hues = view.hues?.[guessKey(figure)];
   if (!view.aside) {
     view.beam.echoes ||= new Echoes();
@@ -191,8 +191,9 @@ function moveTo(view, to, tells = false) {
 /** The sentence and the bar of where the beam stands. @param {View} view @param {boolean} [isSaid] whether it is read out */
 function shown(view, isSaid = false) {
   view.finding.ariaLive = isSaid ? "polite" : "off";
-  view.finding.replaceChildren(...sentenceOf(view, stopOf(now(view)).finding));
-  view.header.finding = stopOf(now(view)).finding;
+  const { finding } = stopOf(now(view));
+  view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
+  view.header.finding = finding;
   view.beam.fill?.();
 }
 
@@ -522,11 +523,37 @@ export function pressedColumn(view, to) {
 /** What tells one question from another. @param {any} figure */
 const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
 
+const GUESSES = "headlight guesses"; // the name under which this window keeps them
+
+/** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
+const guesses = () => JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
+
+/** Whether the question of a lesson stands, whose answer comes in a later step. */
+const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
+
+/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
+export function besideGuess(figure, finding) {
+  const guess = guessBesideAnswer(figure);
+  if ((bus.now.guess || "") !== guess) bus.tell({ guess });
+  return guess ? `${guess} ${finding}` : finding;
+}
+
+/** @param {any} figure */
+function guessBesideAnswer(figure) {
+  const { edits, lanes, reason } = figure;
+  const yours = guesses()[guessKey(figure)];
+  if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
+  const answer = lanes[0].label + lanes[0].rest;
+  const isSame = yours === answer.toLowerCase();
+  const name = isSame ? "same_guess" : reason ? "other_guess" : "other_guess_alone";
+  return say(name, { yours, answer, reason });
+}
+
 /** The question: the line with a gap, words to choose from, and the light. @param {View} view */
 function stage(view) {
   const figure = now(view);
   const [before, after] = figure.asks;
-  const gap = make("span", "gap", view.guessed?.[guessKey(figure)] || "?");
+  const gap = make("span", "gap", guesses()[guessKey(figure)] || "?");
   const cut = before.length > 160 ? `…${before.slice(-160)}` : before;
   const line = make("p", { ...OF_TEXT, class: "line notranslate" });
   line.append(cut, gap, after.slice(0, 80));
@@ -541,10 +568,9 @@ function stage(view) {
     data: { focus: "guess" },
   });
   const guess = (/** @type {string} */ word) => {
-    view.guessed = {
-      ...view.guessed,
-      [guessKey(figure)]: word.trim().toLowerCase(),
-    };
+    const kept = { ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() };
+    sessionStorage.setItem(GUESSES, JSON.stringify(kept));
+    figure.yours = word.trim().toLowerCase();
     gap.textContent = word.trim() || "?";
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
@@ -559,7 +585,7 @@ function stage(view) {
       onclick: () => lit(view),
       data: { focus: "light" },
     },
-    say("light"),
+    say(isKept() ? "keep" : "light"),
   );
   view.beam.choose = () => {
     const whole = (/** @type {any} */ lane) => !lane.rest && /^\p{L}{2,}$/u.test(lane.label);
@@ -600,6 +626,7 @@ function stage(view) {
 function lit(view, to = 0, plays = true) {
   const figure = now(view);
   if (!isAsked(figure)) return;
+  if (isKept()) return bus.now.steps.by(1);
   const open = () => {
     figure.current = to;
     view.header.finding = figure.stops[to].finding;
@@ -630,7 +657,7 @@ function fall(view) {
 // ---- what comes later ----------------------------------------------------------------------------
 
 /** What each word does to the answer, by the address of its panel. @type {Map<string, any>} */
-const told = new Map();
+const wordsOut = new Map();
 
 /** Ask what each word does to the answer, which takes a pass a word, and draw it when it is there. @param {View} view @param {any} figure */
 async function late(view, figure) {
@@ -643,9 +670,9 @@ async function late(view, figure) {
     view.beam.choose?.();
     if (!view.settle && !isAsked(figure)) view.beam.paint();
   };
-  if (told.has(out)) {
+  if (wordsOut.has(out)) {
     figure.isLate = true;
-    if (told.get(out)) colour(view, figure, told.get(out));
+    if (wordsOut.get(out)) colour(view, figure, wordsOut.get(out));
     return;
   }
   const gone = new AbortController();
@@ -653,7 +680,7 @@ async function late(view, figure) {
   try {
     const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
     const table = answer.ok ? (await answer.json()).table : null;
-    told.set(out, table);
+    wordsOut.set(out, table);
     apply(table);
   } catch {
     if (!gone.signal.aborted) apply(null);

@@ -69,7 +69,12 @@ function listen(view) {
   };
   addEventListener("popstate", back);
   draw(view);
-  hear(view, (now) => shareWithClass(view, now.lesson));
+  hear(view, (now) => {
+    shareWithClass(view, now.lesson);
+    if ((view.guess || "") === (now.guess || "")) return;
+    view.guess = now.guess;
+    draw(view);
+  });
   until(view, "keys", () => {
     removeEventListener("keydown", view.keys);
     removeEventListener("popstate", back);
@@ -219,6 +224,9 @@ function draw(view) {
     ),
     make("h2", { dir: "auto" }, item.heading),
     says,
+    ...(view.guess && item.address.includes("flow_beam=end")
+      ? [make("p", { class: "says", dir: "auto" }, view.guess)]
+      : []),
     ...ownFormula(item),
     ...(told.length ? [make("div", "told", ...told)] : []),
     ...(view.problem ? [make("p", { class: "problem", role: "alert" }, view.problem)] : []),

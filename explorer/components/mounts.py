@@ -46,17 +46,25 @@ def panel(data: bytes, key: str, on_select: Callable[[], None]) -> None:
 
 
 def sentence_field(
-    text: str, model: str, key: str, longest: int, live: bool, on_text: Callable[[], None]
+    text: str,
+    covered: str,
+    model: str,
+    key: str,
+    longest: int,
+    live: bool,
+    on_text: Callable[[], None],
 ) -> None:
     """The field with the text that is drawn: one line that grows. Enter draws, Shift + Enter breaks
     the line. What the reader wants drawn stands in `st.session_state[key]["text"]` when `on_text`
     is called; at most `longest` characters are taken.
 
-    live: draw while the reader types, a moment after the last key.
+    covered: what stands in the field instead until the reader has the text shown or types one, the
+    text without a word that is asked for; "" for the text. live: draw while the reader types, a
+    moment after the last key.
     """
     # Half of a surrogate pair is no text and would break the header.
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    header = {"text": clean, "model": model, "longest": longest, "live": live}
+    clean, bare = (each.encode("utf-8", "replace").decode("utf-8") for each in (text, covered))
+    header = {"text": clean, "covered": bare, "model": model, "longest": longest, "live": live}
     data = codec.encode(header, {})
     _sentence(data=data, key=key, on_text_change=on_text, on_again_change=lambda: None)
 

@@ -4,7 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { fly, outputs, player, pressedColumn } from "./flow_player.js";
+import { besideGuess, fly, outputs, player, pressedColumn } from "./flow_player.js";
 import { inTheDark } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
@@ -121,7 +121,12 @@ function build(view, starts) {
   const { header, figures } = view;
   measure(view, view.root); // before anything is put there: afterwards the browser lays out all of it for the answer
   const terms = new Set();
-  const sentence = sentenceOf(view, header.finding, terms);
+  const flow = figures.find(isFlow);
+  const sentence = sentenceOf(
+    view,
+    flow ? besideGuess(flow, header.finding) : header.finding,
+    terms,
+  );
   const style = { minHeight: view.finding?.style.minHeight || "" };
   const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
   view.finding = finding;

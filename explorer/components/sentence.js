@@ -46,7 +46,11 @@ function build(view) {
     },
     onblur: () => (field.scrollTop = 0),
   }));
-  field.addEventListener("compositionstart", () => (view.composing = true));
+  field.addEventListener("beforeinput", () => giveBack(view));
+  field.addEventListener("compositionstart", () => {
+    giveBack(view);
+    view.composing = true;
+  });
   field.addEventListener("compositionend", () => {
     view.composing = false;
     field.dispatchEvent(new InputEvent("input"));
@@ -62,6 +66,7 @@ function build(view) {
   takeDrops({
     longest: view.header.longest,
     draw: (text) => {
+      view.known = text;
       field.value = text;
       mark(view);
       draw(view);
@@ -89,7 +94,14 @@ function skip(label, find) {
 function take(view) {
   const { field, header, sent } = view;
   const at = sent.indexOf(header.text);
-  if (at < 0 || field.value === header.text) {
+  const { text, covered } = view.before || {};
+  if (text === header.text && !covered) view.known = undefined; // a question was opened
+  view.before = header;
+  if (isCovered(view)) {
+    clearTimeout(view.timer);
+    view.sent = [];
+    field.value = header.covered;
+  } else if (at < 0 || field.value === header.text) {
     clearTimeout(view.timer);
     if (field.value !== header.text) field.value = header.text;
     view.sent = [];
@@ -97,10 +109,32 @@ function take(view) {
   mark(view);
 }
 
+// A word that is asked for is covered in the field too. It comes back when the reader begins to change
+// the text: who has typed a text knows it.
+/** @param {View} view */
+const isCovered = ({ header, known }) => Boolean(header.covered) && known !== header.text;
+
+/** The covered word comes back; what is selected stays so. @param {View} view */
+function giveBack(view) {
+  if (!isCovered(view)) return;
+  const { field, header } = view;
+  const { covered, text } = header;
+  let start = 0;
+  while (start < covered.length && covered[start] === text[start]) start += 1;
+  const end = start + 1; // of what covers the word
+  const place = (/** @type {number} */ at) => (at < end ? at : text.length - covered.length + at);
+  const ends = [field.selectionStart, field.selectionEnd].map(place);
+  view.known = text;
+  field.value = text;
+  field.setSelectionRange(...ends);
+}
+
 /** @param {View} view */
 function draw(view) {
   clearTimeout(view.timer);
+  if (isCovered(view)) return;
   const text = view.field.value;
+  view.known = text;
   if (text === view.header.text && !view.sent.length) return;
   view.sent = [...view.sent, text].slice(-SENT);
   // The page says its text before it brings its pictures.
@@ -110,8 +144,11 @@ function draw(view) {
 
 // A picture of another text than the one in the field is not left to look like this one's.
 /** @param {View} view */
-function mark({ field, header, root, says }) {
-  const waits = field.value !== header.text && !header.live;
+function mark(view) {
+  const { field, header, root, says } = view;
+  const covered = isCovered(view);
+  field.title = say(covered ? "covered" : "title");
+  const waits = !covered && field.value !== header.text && !header.live;
   root.classList.toggle("stale", waits);
   const long = field.value.length - header.longest;
   const status = long > 0 ? say("too_long", { n: long }) : waits ? say("not_drawn") : "";

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, share_menu
+from explorer.screens import covered
 from explorer.state import event_log, models, opened_recordings, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
@@ -19,6 +20,7 @@ from explorer.text.templates import sentences
 from models import model_card, model_names, registry
 from models.edits import describe, from_line
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
+from models.run import Run
 
 WORDS = sentences("frame", "header")
 
@@ -64,6 +66,7 @@ def sentence_field(names: list[str]) -> tuple[Any, Any]:
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
         mounts.sentence_field(
             visit.text,
+            _covered_text(),
             visit.model,
             "typed_text",
             settings().max_chars,
@@ -95,6 +98,19 @@ def sentence_field(names: list[str]) -> tuple[Any, Any]:
             help=WORDS("present"),
         )
         return share_menu.menu(), export_menu.menu()
+
+
+def _covered_text() -> str:
+    """The text without the word that the screen asks for, "" where it asks for none."""
+    words, tab = url_state.words(), places.ROWS[visit.page]
+    if not (words.get("covered") or covered.asks_on(tab, words)):
+        return ""  # without a pass of the model
+    run = Run(visit.model, visit.text)
+    try:
+        text, _ = run.recording().texts_with_cover(covered.place_on(tab, run, words))
+    except ValueError:  # which the page says
+        return ""
+    return "" if text == visit.text else text
 
 
 def model_label(model: str) -> str:

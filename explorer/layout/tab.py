@@ -255,7 +255,7 @@ def _choices(shown: Screen, hand: Hand, bar: DeltaGenerator) -> bool:
 
 def _select(shown: Screen, hand: Hand, bar: DeltaGenerator) -> None:
     """The menus of the selection."""
-    run, chosen, parts = shown.run, shown.chosen, shown.selection
+    run, chosen, parts = shown.run.covering(shown.covered), shown.chosen, shown.selection
     there = {name: each for name, each in parts.items() if each.is_there(run, chosen)}
     if "stream" in there:
         names = tuple(each.name for each in run.recording().streams)
@@ -346,7 +346,9 @@ def _show(shown: Screen, panel: PanelFunction) -> Panel | None:
 
 
 def _press(shown: Screen, panel: PanelFunction, pressed: Mapping[str, object]) -> None:
-    """The visit's words after a press in a panel."""
+    """The visit's words after a press in a panel; one that answers the question that stands is of
+    the whole page."""
+    visit.new_run |= shown.covered != shown.run.covered
     url_state.put(shown.words(), shown.after(name_of(panel), pressed))
 
 

@@ -14,7 +14,13 @@ from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
-OF_RUN = ("model", "text", "edits", "target")  # the words of an address that are of the run
+OF_RUN = (
+    "model",
+    "text",
+    "edits",
+    "target",
+    "covered",
+)  # the words of an address that are of the run
 PATH = "panel"
 
 
@@ -26,8 +32,17 @@ def run_of(words: Mapping[str, str]) -> Run:
     model = words.get("model", DEFAULT_MODEL)
     text = words.get("text", DEFAULT_TEXT if words else OPENING_TEXT)
     run = Run(model, text, target=target if target.strip() else None)
-    line = words.get("edits", "")
-    return run.under(from_line(line)) if line else run
+    line, place = words.get("edits", ""), words.get("covered", "")
+    run = run.under(from_line(line)) if line else run
+    return run.covering(int(place)) if place.isdecimal() else run
+
+
+def words_of_run(run: Run, target: str = "") -> dict[str, str]:
+    """A run in the words of an address. target: the text that was typed for its decoder."""
+    of_run = {"model": run.model, "text": run.text, "edits": to_line(run.edits), "target": target}
+    if run.covered is not None:
+        of_run["covered"] = str(run.covered)
+    return {name: word for name, word in of_run.items() if word or name == "text"}
 
 
 def words_of(panel: Panel) -> dict[str, str]:
@@ -36,9 +51,7 @@ def words_of(panel: Panel) -> dict[str, str]:
     run = panel.run
     if run is None:
         raise ValueError(REFUSALS("no_address"))
-    target = run.target if isinstance(run.target, str) else ""
-    of_run = {"model": run.model, "text": run.text, "edits": to_line(run.edits), "target": target}
-    words = {name: word for name, word in of_run.items() if word or name == "text"}
+    words = words_of_run(run, run.target if isinstance(run.target, str) else "")
     if run_of(words) != run:
         raise ValueError(REFUSALS("no_address"))
     for each in parameters(PANELS[panel.name]):

@@ -62,7 +62,7 @@ from explorer.text.templates import sentences
 from models import chat
 from models.caching import is_hurrying, loaded, memo
 from models.edits import Edit, HideWord, ZeroHead, to_line
-from models.recording import Attention, Recording, Stream
+from models.recording import COVER, Attention, Recording, Stream
 from models.run import Run
 
 CONCEPT = "architecture"
@@ -202,7 +202,10 @@ def flow(
         return panel, flow_beam.told(race) if race else None
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
-    if cover:
+    machine = panel.figures[0]
+    assert isinstance(machine, Flow)
+    is_question = not machine.level and _column(machine, beam) < 0
+    if cover or (run.covered is not None and not is_question):
         return _covered(panel)
     return _under_beam(panel, told, beam, lambda: just_made[0] if just_made else made()[1])
 
@@ -231,9 +234,35 @@ def _under_beam(
     at = machine.current
     if at >= 0 or told is None:
         return replace(panel, finding=machine.stops[at].finding)
-    name = model_name(recording)
-    title = panel.title if told.asked == "next" else flow_beam.WORDS("unknown", model=name)
-    return replace(panel, title=title, finding=told.question(name))
+    return _asking(panel, told)
+
+
+def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
+    """The question before the light is on: the word that is asked for has no name, in no row and
+    not below the picture."""
+    machine, *below = panel.figures
+    assert isinstance(machine, Flow)
+    drawn = panel.at["run"]
+    name, of = model_name(drawn.recording()), _last_token(machine)
+    is_next = told.asked == "next"
+    covered = drawn.covering(of + 1 if is_next else of)
+    tokens = covered.recording().streams[-1].tokens
+    *others, band = machine.bands
+    rows = tuple(
+        COVER if place.isdecimal() and tokens[int(place)] == COVER else row
+        for place, row in zip(band.places, band.rows)
+    )
+    machine = replace(machine, bands=(*others, replace(band, rows=rows)))
+    title = panel.title if is_next else flow_beam.WORDS("unknown", model=name)
+    if not is_next:
+        panel = replace(panel, caption=(WORDS("hidden_caption", word=COVER, token=of),))
+    return replace(
+        panel,
+        title=title,
+        finding=told.question(name),
+        figures=(machine, *below),
+        at={**panel.at, "run": covered},
+    )
 
 
 def _column(machine: Flow, beam: str) -> int:
@@ -263,7 +292,7 @@ def _covered(panel: Panel) -> Panel:
     bare = replace(
         machine, layers=layers, words=(), says="", note="", leads=(), lanes=(), matters=(), slow=()
     )
-    bare = replace(bare, stops=stops, asks=("", "", ""), current=len(layers), out="")
+    bare = replace(bare, stops=stops, asks=("", "", ""), reason="", current=len(layers), out="")
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),
@@ -595,6 +624,7 @@ def _figure(view: FlowView, whole: Ways, race: flow_beam.Race | None, number: st
         slow=tuple(at + offset for at in race.first.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
+        reason=flow_beam.reason(race, plain) if race else "",
         edits=to_line(view.run.edits),
         out=flow_beam.address_of(view.run, ways[0].token, view.drawn) if race else "",
     )

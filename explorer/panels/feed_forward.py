@@ -108,15 +108,16 @@ def units(
     shows = loaded(selection.recording).capabilities
     shares = shares_of_update(hidden)
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
+    is_covered = selection.recording.covered is not None  # its words may be the one asked for
     opened = opening.answering_unit(selection.recording, selection.stream.name, token)
-    if opened is not None and opened.layer != layer:
+    if opened is not None and (opened.layer != layer or is_covered):
         opened = None
     if unit is None:
         unit = int(order[0]) if opened is None else opened.unit
     unit = place_of("unit", unit, n)
     fewest = ffn.fewest_for(shares[:-1])
     model = loaded(selection.recording)
-    nearest = _nearest_words(selection, hidden, unit)
+    nearest = [] if is_covered else _nearest_words(selection, hidden, unit)
     least = chance_of_nearest(hidden.rows.shape[1], selection.recording.model.n_vocab)
     named = [
         label for id, label, cosine in nearest if cosine >= least and not model.is_special(id)
@@ -135,7 +136,9 @@ def units(
     }
     return Panel(
         title=words("title", layer=layer),
-        finding=_told_of(words, slots, opened, unit, nearest, selection),
+        finding=words("finding", **slots)
+        if is_covered
+        else _told_of(words, slots, opened, unit, nearest, selection),
         figures=(
             _units(hidden, shares, order[shares[order] > 0][:N_UNITS], unit, shows.ffn_biases),
             Stack(figures=(_tokens(selection, hidden, unit), *_words(nearest, unit))),

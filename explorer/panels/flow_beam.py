@@ -16,7 +16,7 @@ from explorer.analysis import words as words_analysis
 from explorer.analysis.csv import Columns, stacked
 from explorer.analysis.figures import BarRow, Bars, Flow, FlowLane
 from explorer.analysis.formatting import Written, ordinal, percent, signed, tenths
-from explorer.panels import address, interventions, spec
+from explorer.panels import address, flow_way, interventions, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.flow_levels import is_word
 from explorer.panels.flow_way import Hidden, LensReading, Way, Ways, reading_of, ways_of
@@ -300,6 +300,18 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
         word = race.now.label(rival)
         parts.append(WORDS("rises", word=word, before=before, after=after))
     return " ".join((first, *parts))
+
+
+def reason(race: Race, plain: Recording) -> str:
+    """What of the text makes the answer, in a part of a sentence: the word that the head reads
+    which adds most to it, "" where no head is told."""
+    now = race.now
+    found = flow_way.answering_head(plain, now.way.recording, now.way.token, race.answer)
+    if found is None:
+        return ""
+    layer = flow_analysis.layer_numbers(found.attention)[found.layer]
+    key = plain.stream(found.attention.key).tokens[found.key]
+    return WORDS("reason", layer=layer, head=found.head, key=key)
 
 
 # ---- what takes longer ---------------------------------------------------------------------------

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import opening, predictions, residual
+from explorer.analysis import opening, predictions, residual, word_classes
+from explorer.analysis.findings import word_groups
 from explorer.panels.choice import Choice
 from explorer.panels.predictions import Prediction, prediction_at
 from models.caching import loaded
@@ -147,6 +148,19 @@ def ways_of(run: Run, token: int, hide: bool | None) -> Ways:
     return Ways(drawn, ways, is_hidden)
 
 
+def asked_place(run: Run, token: int, hide: bool | None = None) -> int | None:
+    """The place of the last stream whose word is the question at a token of the first: the token
+    itself where it is hidden, else the one that is written next. None for a model that predicts no
+    word, and where the token is read. hide: as of `ways_of`."""
+    recording = run.recording()
+    if run.loaded.capabilities.no_readout:
+        return None
+    if recording.model.kind == "encoder":
+        return token if can_hide(run, {"token": token}) and hide is not False else None
+    is_single = len(recording.streams) == 1
+    return 1 + (token if is_single else aligned(recording, recording.streams[-1], token))
+
+
 def aligned(recording: Recording, stream: Stream, token: int) -> int:
     """The token of a further stream that attends most to a token of the first one, on average over
     the heads."""
@@ -154,6 +168,43 @@ def aligned(recording: Recording, stream: Stream, token: int) -> int:
         if each.query == stream.name and each.key == recording.streams[0].name:
             return int(each.pattern[..., token].mean((0, 1)).argmax())
     return 0
+
+
+class AnsweringHead(NamedTuple):
+    """A head that adds to the logit of an answer: its attention, its places there, and the word
+    that it gives the most."""
+
+    attention: Attention
+    layer: int
+    head: int
+    key: int
+
+
+def answering_head(
+    plain: Recording, drawn: Recording, query: int, word: int
+) -> AnsweringHead | None:
+    """The head that adds most to the logit of a word (id) at a token of the last stream, of those
+    whose largest weight is on another word of content. plain: the recording without what hides the
+    token in `drawn`; the weight is the largest in both. None for no such head, and for a model
+    whose logits cannot be taken apart."""
+    last = drawn.streams[-1]
+    try:
+        parts = loaded(drawn).attribute(drawn, last.name, query, word).parts
+    except ValueError:
+        return None
+    heads = [each for each in parts if each.kind == "head" and each.value > 0]
+    for part in sorted(heads, key=lambda each: -each.value):
+        of = next(each for each in plain.attention if each.name == part.attention)
+        other = next(each for each in drawn.attention if each.name == part.attention)
+        layer = flow_analysis.layer_numbers(of).index(part.layer)
+        at = layer, part.head, query
+        key, stream = int(of.pattern[at].argmax()), plain.stream(of.key)
+        groups = word_groups(plain, stream.name)
+        kinds = word_classes.classes([groups.labels[each] for each in groups.of])
+        is_other = (of.key != last.name or key != query) and not stream.special[key]
+        if is_other and kinds[key] == word_classes.CONTENT and other.pattern[at].argmax() == key:
+            return AnsweringHead(of, layer, part.head, key)
+    return None
 
 
 @dataclass(frozen=True, eq=False)

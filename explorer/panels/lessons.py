@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import opening, residual, word_classes
+from explorer.analysis import flow, opening, residual, word_classes
 from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import hundredths, tenths
+from explorer.analysis.formatting import hundredths, shortened, signed, tenths
 from explorer.panels import architecture, flow_way, link_words, spec
+from explorer.panels import residual as residual_panels
 from explorer.panels.attention import n_words
 from explorer.panels.choice import FALSE
 from explorer.panels.predictions import Prediction, prediction_at
@@ -27,7 +28,7 @@ from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
 from models.edits import HideToken, from_line
 from models.recording import Attention, Recording, Stream
-from models.run import Run
+from models.run import Run, run_of
 
 WORDS = sentences("lesson", "slots")
 FOLDER = Path(lesson.__file__).with_name("lessons")
@@ -79,7 +80,7 @@ def on(run: Run, name: str, token: int | None = None) -> Lesson:
     lesson = written()[name]
     run, token = _subject(run, lesson, token)
     make = lambda: Lesson(
-        lesson["title"], tuple(_items(run, token, _steps(run, lesson))), lesson["minutes"]
+        lesson["title"], tuple(_items(run, token, lesson, _steps(run, lesson))), lesson["minutes"]
     )
     return run.memo(("lesson", name, token), make)
 
@@ -89,7 +90,7 @@ def beginning(run: Run, name: str) -> tuple[Item, int]:
     lesson = written()[name]
     run, token = _subject(run, lesson, None)
     steps = _steps(run, lesson)
-    make = lambda: next(_items(run, token, steps))
+    make = lambda: next(_items(run, token, lesson, steps))
     return run.memo(("lesson begins", name), make), len(steps)
 
 
@@ -111,13 +112,25 @@ def _steps(run: Run, lesson: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
 
 
-def _items(run: Run, token: int | None, steps: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
-    recording = run.recording()
-    of = hero(recording, token)
-    slots = _slots(run, of)
+def _items(
+    run: Run, token: int | None, lesson: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
+) -> Iterator[Item]:
+    """The steps. A lesson that begins with a question on a word covers it up to the step that
+    answers."""
+    recording, asks = run.recording(), lesson.get("asks", False)
+    of = hero(recording, token, asks)
+    predicted = _predicted(run, of)
+    slots = _slots(run, of) | predicted
     at = {"text": run.text, "model": run.model}
+    place = flow_way.asked_place(run, of.token) if asks else None
+    covered = slots if place is None else _slots(run.covering(place), of) | predicted
     for each in steps:
-        yield _item(each, slots, at, run)
+        if place is not None and ANSWERS.search(f"{each}"):
+            place = None
+        if place is None:
+            yield _item(each, slots, at, run)
+        else:
+            yield _item(each, covered, {**at, "covered": str(place)}, run)
 
 
 def _parts(run: Run, recording: Recording) -> set[str]:
@@ -125,6 +138,7 @@ def _parts(run: Run, recording: Recording) -> set[str]:
     offers, last = run.loaded.capabilities, recording.streams[-1]
     there = {
         "readout": not offers.no_readout,
+        "ffn": bool(offers.weights),
         "residual": residual.has_residual(last),
         "divides": offers.scale is not None
         and offers.scale < 1
@@ -183,12 +197,33 @@ def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:
     return made.numbers[slot].text if slot in made.numbers else ""
 
 
-def hero(recording: Recording, token: int | None = None) -> Hero:
+def _middle_update(run: Run, stream: Stream, token: int) -> dict[str, str]:
+    """The update in the middle of all by the angle by which it rotates a token: its site, and its
+    name in a sentence; "" for both where the stream shows none."""
+    at = {"stream": stream.name}
+    try:
+        if residual_panels.in_layers(run, at):
+            stream = residual.whole_layers(stream)
+        places = residual.sublayers(stream)
+        angles = residual.write_grid(stream, "Rotation angle").values[token]
+    except ValueError:
+        return {"middle": "", "middle_name": ""}
+    layered = [at for at, each in enumerate(places) if each.layer >= 0]
+    order = sorted(layered, key=lambda each: float(np.nan_to_num(angles[each])))
+    if not order:
+        return {"middle": "", "middle_name": ""}
+    middle = places[order[(len(order) - 1) // 2]]
+    return {"middle": middle.site, "middle_name": middle.name}
+
+
+def hero(recording: Recording, token: int | None = None, answers: bool = False) -> Hero:
     """The word that a lesson follows and what is brought to it. token: of the first stream; where
     None, and where it is special or not there, that whose next word is predicted, or the word of
-    the strongest finding. The pair is that of the strongest finding where it is about this token,
-    else the largest weight of the token on a content word, on any other word where that is small;
-    in either case in a head that gives no other key more. Raises ValueError for a text or a model
+    the strongest finding. answers: the pair is that of the head that adds most to the model's
+    answer, of those that give a word of content the most, where there is one. Else it is that of
+    the strongest finding where it is about this token, else the largest weight of the token on a
+    content word, on any other word where that is small; in either case in a head that gives no
+    other key more. Raises ValueError for a text or a model
     that has none."""
     first = recording.streams[0]
     own = [each for each in recording.attention if each.query == recording.streams[-1].name]
@@ -198,8 +233,10 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
         raise ValueError(lesson.REFUSALS("no_word"))
     if token is None or not 0 <= token < len(first.tokens) or first.special[token]:
         token = opening.flow_word(recording, first)
-    finding = RecordingFacts(recording).strongest_in_head()
     is_single = len(recording.streams) == 1
+    if answers and (found := _answering(recording, token)) is not None:
+        return found
+    finding = RecordingFacts(recording).strongest_in_head()
     if is_single and finding is not None and finding.query == token and finding.keys:
         self_attention = next(each for each in own if each.name == finding.attention)
         at = finding.layer, finding.head, token
@@ -219,6 +256,21 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
         raise ValueError(lesson.REFUSALS("no_word"))
     ways = (is_word & content, CLEAR), (is_word, 0.0), (every, 0.0)
     return _strongest(attention, token, query, ways)
+
+
+def _answering(recording: Recording, token: int) -> Hero | None:
+    """The head that adds most to the logit of what the model answers at a token, of those whose
+    largest weight is on a word of content, also where the token is hidden; None for none, and for a
+    model whose logits cannot be taken apart."""
+    run, last = run_of(recording), recording.streams[-1]
+    if run.loaded.capabilities.no_readout:
+        return None
+    query = token if len(recording.streams) == 1 else flow_way.aligned(recording, last, token)
+    hides = flow_way.can_hide(run, {"token": token})
+    drawn = run.under((*run.edits, HideToken(token))) if hides else run
+    word = prediction_at(drawn, query).words[0].id
+    found = flow_way.answering_head(recording, drawn.recording(), query, word)
+    return found and Hero(token, found.attention, found.layer, found.head, query, found.key)
 
 
 def _strongest(
@@ -252,7 +304,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
     row = axes(recording, attention).rows[of.query]
     is_across = attention.query != attention.key
     query = _labels(recording, queries)[of.query]
-    slots = {
+    return {
         "token": str(of.token),
         "source": str(of.key),
         "another": str(_another(first, of.token)),
@@ -273,11 +325,11 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "width": str(card.d_model),
         "layers": str(attention.pattern.shape[0]),
         "heads": str(attention.pattern.shape[1]),
-        "source_text": run.text if len(run.text) <= LONG else f"{run.text[:LONG]}…",
+        "source_text": shortened(recording.texts_with_cover(run.covered)[0], LONG),
         "written": last.tokens[of.query],
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
+        **_middle_update(run, last, of.query),
     }
-    return slots | _predicted(run, of)
 
 
 def _another(stream: Stream, token: int) -> int:
@@ -299,6 +351,8 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
         return layer
 
 
+# A step with one of these says what the model predicts.
+ANSWERS = re.compile(r"\{(answer|probability|piece|brought|begun|rival)\}")
 OF_PREDICTION = ("answer", "probability", "piece", "shown", "hides", "brought", "begun", "rival")
 
 
@@ -318,7 +372,7 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "piece": tenths(prediction.words[0].own),
         "shown": FALSE if hides else "",
         "hides": str(of.token) if hides else "",
-        "brought": _brought(drawn, of.query, prediction.words[0].id),
+        "brought": _brought(drawn, of, prediction.words[0].id),
         "begun": _begun(prediction),
         "rival": prediction.unmarked(prediction.labels[prediction.words[1].id]),
     }
@@ -333,22 +387,23 @@ def _begun(prediction: Prediction) -> str:
     return WORDS("begun", piece=piece, probability=tenths(first.own))
 
 
-def _brought(run: Run, token: int, id: int) -> str:
-    """A sentence on the heads that add most to the logit of a word, "" where the model's logits
-    cannot be taken apart."""
-    recording = run.recording()
+def _brought(run: Run, of: Hero, id: int) -> str:
+    """A sentence on what the head that a lesson follows adds to the logit of a word, "" where that
+    is nothing, and where the model's logits cannot be taken apart."""
+    recording, last = run.recording(), run.recording().streams[-1]
     try:
-        parts = run.loaded.attribute(recording, recording.streams[-1].name, token, id).parts
+        parts = run.loaded.attribute(recording, last.name, of.query, id).parts
     except ValueError:
         return ""
-    heads = sorted((each for each in parts if each.kind == "head"), key=lambda each: -each.value)
-    if len(heads) < 2 or heads[1].value <= 0:
+    layer = flow.layer_numbers(of.attention)[of.layer]
+    own = [
+        each
+        for each in parts
+        if (each.kind, each.layer, each.head) == ("head", layer, of.head)
+        and each.attention == of.attention.name
+    ]
+    if not own or own[0].value <= 0:
         return ""
-    first, second = heads[:2]
-    return WORDS(
-        "brought",
-        head=first.head,
-        layer=first.layer,
-        other_head=second.head,
-        other_layer=second.layer,
-    )
+    key = _labels(recording, recording.stream(of.attention.key))[of.key]
+    added = signed(own[0].value, 2)
+    return WORDS("brought", head=of.head, layer=layer, key=key, added=added)

@@ -257,7 +257,7 @@ def read(run: Run, token: int | None = None, site: str = "", alone: bool = False
     readout = loaded(recording).lens(recording, stream.name, token=only)
     if site and site not in readout.sites:
         raise ValueError(REFUSALS("no_site", site=site, sites=", ".join(readout.sites)))
-    plain = run.loaded.record(run.text_or_ids, (), run.target)
+    plain = run.loaded.record(run.text_or_ids, (), run.target).covering(run.covered)
     actual = logit_lens.target_ids(recording, plain)
 
     def labels() -> dict[int, str]:

@@ -144,7 +144,9 @@ class PositionRuns:
         target = plain.target if plain.model.kind == "encoder-decoder" else None
         away = self.removal if bare else ()
         one, two = (
-            loaded(each.model).record(each.text, (*each.edits, *away), target)
+            loaded(each.model)
+            .record(each.text, (*each.edits, *away), target)
+            .covering(each.covered)
             for each in (self.run, other or self.run)
         )
         return one, two
@@ -460,8 +462,13 @@ class OrderRuns:
         """The run in the other order."""
         run = self.runs.run
         if self.typed:
-            return replace(run, text=self.typed)
-        return replace(run, edits=(*run.edits, ShuffleTokens(self.seed)))
+            return replace(run, text=self.typed, covered=None)
+        moved, recording = ShuffleTokens(self.seed), self.runs.plain
+        place = run.covered
+        if place is not None and recording.model.kind == "encoder":  # its word is elsewhere there
+            order = moved.order(recording.streams[0].special.tolist())
+            place = int(np.flatnonzero(order == place)[0])
+        return replace(run, edits=(*run.edits, moved), covered=place)
 
     def compared(self) -> positions.OrderComparison:
         """The comparison, kept as the few numbers that it is."""

@@ -365,7 +365,8 @@ def prediction_at(run: Run, token: int | None) -> Prediction:
     """The prediction at a token, the first one that is predicted where None."""
     at = predicted(run, token)
     model, token = at.recording.model.name, at.token
-    plain = logit_lens.read_stream(run.loaded.record(run.text_or_ids, (), run.target))
+    unedited = run.loaded.record(run.text_or_ids, (), run.target).covering(run.covered)
+    plain = logit_lens.read_stream(unedited)
     ids = plain.ids
     following = ids[token + 1] if token + 1 < len(ids) else None
     kind, actual = "next", following

@@ -560,11 +560,12 @@ def panel(
             if each.argument in given and not each.is_first(run, given[each.argument])
         }
         recording = run.recording()
+        read = recording.covering(panel.at.get("run", run).covered)
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         made = replace(
             panel,
             table=by_itself(panel.table),
-            caption=caption(recording, *panel.caption),
+            caption=caption(read, *panel.caption),
             file="-".join(("headlight", recording.model.name, panel.file or function.__name__)),
             call=f"panels.{name}({words})",
             run=run,

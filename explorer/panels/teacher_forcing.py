@@ -17,6 +17,7 @@ from explorer.panels.selection import StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import kept, loaded
+from models.recording import COVER
 from models.results import softmax
 from models.run import Run
 
@@ -42,6 +43,8 @@ def offset(run: Run) -> Panel:
         raise ValueError(words("short"))
     p, likeliest = _next_tokens(at)
     labels = loaded(recording).labels(likeliest.tolist())
+    if (place := recording.covered) is not None:
+        labels = [COVER if at + 1 >= place else label for at, label in enumerate(labels)]
     places = window(n, (n - 1,), N_COLUMNS)
     best = int(places[p[places].argmax()])
     right = int((likeliest == at.stream.ids[1:]).sum())

@@ -15,7 +15,7 @@ from explorer.panels.choice import choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
-from models.edits import HideToken, to_line
+from models.edits import HideToken
 from models.run import Run
 
 WORDS = sentences("lesson", "worksheet")
@@ -97,9 +97,7 @@ def picture_address(item: Item, ending: str = "svg") -> str:
         run, choices = _choices(item)
     except UNSHOWN:
         return ""
-    target = _chosen(item).get("target", "")
-    of_run = {"model": run.model, "text": run.text, "edits": to_line(run.edits), "target": target}
-    words = {name: word for name, word in of_run.items() if word or name == "text"}
+    words = address.words_of_run(run, _chosen(item).get("target", ""))
     return address.of_words(item.panel, words | choices, ending)
 
 

@@ -24,7 +24,7 @@ from explorer.panels.choice import (
     resolve,
 )
 from explorer.panels.spec import PANELS, Panel
-from explorer.screens import heads, link, needs
+from explorer.screens import covered, heads, link, needs
 from explorer.screens.presses import RULES
 from explorer.screens.rows import (
     PanelFunction,
@@ -70,7 +70,9 @@ class Screen:
     notes: what the tab says of the run, such as which model it shows instead of the one that is
     asked for. refused: a sentence on each word of the address that is not followed, by its name.
     asked: the choices for which it read a word. known: of the choices those that the run says.
-    missing: by the names of panels that are not there, of those that were asked for so far, the
+    covered: the place whose word it asks for, as of `Recording.covering`, None for none; the run of
+    its panels tells it nowhere, but the flow's, which has it until the light is on. missing: by the
+    names of panels that are not there, of those that were asked for so far, the
     sentences that stand in their place."""
 
     tab: Tab
@@ -80,6 +82,7 @@ class Screen:
     refused: Mapping[str, str] = field(default_factory=dict, compare=False)
     asked: tuple[Parameter, ...] = field(default=(), compare=False)
     known: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    covered: int | None = None
     missing: dict[str, str] = field(default_factory=dict, compare=False, init=False)
     _named: Run = field(kw_only=True)  # the run that the address names
     _words: Mapping[str, str] = field(kw_only=True)
@@ -241,8 +244,16 @@ def screen_of(
     now = link_words.with_key(words)
     if tab.id == HEADS:
         chosen, refused = heads.choices(run, now)
+        place = covered.place_of(run, words)
         return Screen(
-            tab, run, chosen, refused=refused, asked=heads.ASKED, _named=run, _words=words
+            tab,
+            run.covering(place),
+            chosen,
+            refused=refused,
+            asked=heads.ASKED,
+            covered=place,
+            _named=run,
+            _words=words,
         )
     not_chosen, notes = dict[str, str](), dict[str, str]()
     known: Mapping[str, Any] = {}
@@ -274,12 +285,13 @@ def screen_of(
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
     return Screen(
         tab,
-        of_panels,
+        of_panels.covering(covered.place_of(of_panels, words)),
         chosen,
         tuple(notes.values()),
         notes | not_chosen,
         asked,
         known,
+        covered.place_on(tab, of_panels, words),
         _named=run,
         _words=followed,
     )

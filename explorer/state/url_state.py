@@ -69,6 +69,13 @@ class OnScreen:
         str,
         Choice(help="edits of the model: `WithoutScale`; `off=0.3,1.5` switches these heads off"),
     ] = ""
+    covered: Annotated[
+        str,
+        Choice(
+            of="text",
+            help="the place of the last text, from 0, whose word is asked for: nothing tells it",
+        ),
+    ] = ""
     lesson: Annotated[
         str, Choice(help="the lesson that is followed: its name, or the lesson whole")
     ] = ""
@@ -547,7 +554,7 @@ def link_parameters() -> dict[str, str]:
     return parameters
 
 
-OF_LESSON = ("lesson", "lesson_step", "lesson_word")
+OF_LESSON = ("lesson", "lesson_step", "lesson_word", "covered")
 
 
 def parameters_without_lesson() -> dict[str, str]:
