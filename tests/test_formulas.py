@@ -18,6 +18,7 @@ from test_equalities import computed, number
 from tolerances import PASSED
 
 from explorer.analysis import verdicts
+from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import matches_text
 from explorer.analysis.formulas import RecordedPlace, checked
 from explorer.analysis.measure import MeasureContext, Untestable, gaussian
@@ -240,6 +241,13 @@ def compare(line: Node, numbers: dict[str, Any]) -> int:
     return len(lefts)
 
 
+def results(panel: spec.Panel) -> Bars:
+    """A picture of what all formulas of a panel come to."""
+    found = [each for formula in panel.typeset() for each in formula["results"]]
+    rows = (BarRow("", (each.value,), (each.text,)) for each in found)
+    return Bars(columns=("",), rows=tuple(rows))
+
+
 @driver.browser_test
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator", "smollm2"])
 def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
@@ -248,9 +256,9 @@ def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
     context = on_text(model, TEXT)
     recording = context.recording
     layer, head, token = recording.model.n_layer - 1, 0, 3
-    panel = replace(
-        anatomy.weight(Run(model, TEXT), layer, head, token), formulas=tuple(FORMULAS), figures=()
-    )
+    panel = anatomy.weight(Run(model, TEXT), layer, head, token)
+    panel = replace(panel, formulas=tuple(FORMULAS))
+    panel = replace(panel, figures=(results(panel),))
     (tmp_path / "panel.html").write_text(spec.document([panel]), "utf-8")
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto((tmp_path / "panel.html").as_uri())

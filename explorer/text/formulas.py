@@ -31,6 +31,7 @@ from explorer.analysis.formatting import (
     power,
 )
 from explorer.analysis.formulas import Evidence, Name, Number, RecordedPlace, checked
+from explorer.analysis.framing import Result
 from explorer.analysis.measure import Measure, MeasureContext, Untestable
 
 Node = tuple[str, dict[str, str], Any]
@@ -222,6 +223,27 @@ def below(
     return "math", {"display": "block"}, [("mtable", {}, rows)]
 
 
+def result_of(line: Node, numbers: Mapping[str, Number]) -> Result:
+    """The number that a line of `below` comes to, at the component that its symbol names."""
+    rows = [each[2] for each in line[2][0][2]]
+    at = next(i for i, (_, attributes, _) in enumerate(rows[0]) if "class" in attributes)
+    ((name, text),) = _slots(rows[1][at])
+    component = next((numbers[each] for each, _ in _slots(rows[0][at])), None)
+    value = numbers[name]
+    assert isinstance(value, float | int) and isinstance(component, int | None)
+    return Result(float(value), text, component)
+
+
+def _slots(node: Node) -> Iterator[tuple[str, str]]:
+    """The numbers in a tree that stand in the places of slots: the slot and the text."""
+    tag, attributes, inside = node
+    if tag == "mn" and "data-symbol" in attributes:
+        yield attributes["data-symbol"], inside
+    elif not isinstance(inside, str):
+        for each in inside:
+            yield from _slots(each)
+
+
 def _cells(row: Sequence[Node], signs: str) -> list[list[Node]]:
     """A row cut at signs, which are cells of their own."""
     cells: list[list[Node]] = [[]]
@@ -395,7 +417,8 @@ class Formula:
             "id": self.id,
             "title": self.title,
             "lines": self.typeset,
-            "numbers": self.filled(numbers),
+            "numbers": (lines := self.filled(numbers)),
+            "results": [result_of(each, numbers) for each in lines],
             "symbols": self.meanings,
         }
 
