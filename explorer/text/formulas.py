@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import escape
 from itertools import chain
-from math import cos, e, inf, isnan, log, pi, sin, sqrt, tanh
+from math import cos, e, floor, inf, isnan, log, log10, pi, sin, sqrt, tanh
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
 from explorer.analysis.formatting import (
+    HALF,
     MINUS,
     MOST_DIGITS,
     Written,
@@ -179,7 +180,7 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
         result = rows[0 if is_first else -1]
         others = rows[1:] if is_first else rows[:-1]
         try:
-            true = all(matches_text(_text(result), value(each)) for each in others)
+            true = all(_is_result(result, value(each), numbers) for each in others)
             true = true and _differs(result)
         except ArithmeticError:
             return None
@@ -188,10 +189,18 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     return None
 
 
-def _text(row: Sequence[Node]) -> str:
-    """The number that a row of one alone is, which stands in brackets where it is negative."""
-    (tag, _, inside), *_ = row
-    return inside if tag == "mn" else next(each[2] for each in inside if each[0] == "mn")
+def _is_result(row: Sequence[Node], made: float, numbers: Mapping[str, Number]) -> bool:
+    """True where a value is the result at its digits. One without a text of its own has
+    RESULT_DIGITS figures, of which zeros at the end are not written: 1 is 1.00."""
+    first = row[0] if row[0][0] == "mn" else next(each for each in row[0][2] if each[0] == "mn")
+    text, slot = first[2], first[1].get("data-symbol")
+    if not matches_text(text, made):
+        return False
+    if slot is None or isinstance(numbers[slot], Written):
+        return True
+    said = abs(parse_number(text))
+    place = floor(log10(said)) - RESULT_DIGITS + 1 if said else -RESULT_DIGITS
+    return abs(made - parse_number(text)) <= HALF * 10.0**place
 
 
 def _math(items: Sequence[Node]) -> Node:
