@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from decimal import Decimal
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from test_equalities import computed, number
 from tolerances import PASSED
 
 from explorer.analysis import verdicts
-from explorer.analysis.formatting import matches_text
+from explorer.analysis.figures import BarRow, Bars
+from explorer.analysis.formatting import Written, matches_text, parse_number
 from explorer.analysis.formulas import RecordedPlace, checked
 from explorer.analysis.measure import MeasureContext, Untestable, gaussian
 from explorer.analysis.verdicts import FAILS, HOLDS
 from explorer.panels import anatomy, spec
 from explorer.text import claims, formulas
-from explorer.text.formulas import FORMULAS, Node, filled, html, typeset
+from explorer.text.formulas import FORMULAS, RESULT_DIGITS, Node, filled, html, typeset
 from models import model_names
 from models.recording import Attention
 from models.run import Run
@@ -71,6 +73,9 @@ def test_both_sides_agree_on_every_shipped_model(model: str) -> None:
             assert agrees == (id not in fails), (text, id, check)
             written = formula.filled(made.numbers)
             assert id in fails or len(written) == len(formula.numbers), (text, id)
+            for line in map(as_read, written):
+                if not {"≈", "≠"} & {item[2] for item in below(line) if item[0] == "mo"}:
+                    compare(line, dict(made.numbers))
 
 
 def changed(**arrays: Any) -> MeasureContext:
@@ -174,6 +179,14 @@ def test_numbers_are_written_with_the_figures_that_make_the_line_true() -> None:
     total = filled("$terms = $s", numbers | {"s": -1.25})
     assert total and re.sub("<[^>]*>", "", html(total)) == "0.5·(−2)−0.25=−1.25"
     assert filled("$terms = $s", numbers) is None, "it is not true"
+    powers = [(2.48e7,), (8932.0,)]
+    line = filled(
+        "$p = e^$logit / {$powers}", {"logit": log(2.48e7), "powers": powers, "p": 0.9996}
+    )
+    assert line is not None
+    made, logit, *parts = re.findall(r"<mn[^>]*>([^<]+)</mn>", html(line))
+    share = exp(parse_number(logit)) / sum(map(parse_number, parts))
+    assert made == "1" and share == pytest.approx(1, abs=5e-3), "printed digits multiply out"
     assert filled("e^{$s − ∞} = $zero", {"s": 5.0, "zero": 0})
 
 
@@ -212,6 +225,13 @@ def written(node: Node) -> str:
     return f" ({''.join(parts)}) " if tag == "mrow" else "".join(parts)
 
 
+def as_read(node: Node) -> Node:
+    """A tree as READ gives it: for each element its name, its symbol, and what is in it."""
+    tag, attributes, inside = node
+    plain = inside if isinstance(inside, str) else [as_read(each) for each in inside]
+    return tag, attributes.get("data-symbol", ""), plain
+
+
 def below(line: Node) -> list[Node]:
     """The numbers of a line, which stand below as many cells with symbols."""
     above, under = line[2][0][2]
@@ -233,11 +253,20 @@ def compare(line: Node, numbers: dict[str, Any]) -> int:
     assert tag == "mn" and matches_text(result, float(numbers[slot])), (slot, result)
     said, half = number(result.replace("−", ""))
     said = -said if result[0] == "−" else said
+    if said and not isinstance(numbers[slot], Written):  # zeros at the end are not written
+        half = min(half, Decimal(5).scaleb(said.adjusted() - RESULT_DIGITS))
     for left in lefts:
         text = "".join(map(written, left)).replace("(−", "( −")
         made = Decimal(0) if "∞" in text else computed(text)
         assert made is not None and abs(made - said) <= half * Decimal("1.0001"), (text, result)
     return len(lefts)
+
+
+def results(panel: spec.Panel) -> Bars:
+    """A picture of what all formulas of a panel come to."""
+    found = [each for formula in panel.typeset() for each in formula["results"]]
+    rows = (BarRow("", (each.value,), (each.text,)) for each in found)
+    return Bars(columns=("",), rows=tuple(rows))
 
 
 @driver.browser_test
@@ -248,9 +277,9 @@ def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
     context = on_text(model, TEXT)
     recording = context.recording
     layer, head, token = recording.model.n_layer - 1, 0, 3
-    panel = replace(
-        anatomy.weight(Run(model, TEXT), layer, head, token), formulas=tuple(FORMULAS), figures=()
-    )
+    panel = anatomy.weight(Run(model, TEXT), layer, head, token)
+    panel = replace(panel, formulas=tuple(FORMULAS))
+    panel = replace(panel, figures=(results(panel),))
     (tmp_path / "panel.html").write_text(spec.document([panel]), "utf-8")
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto((tmp_path / "panel.html").as_uri())

@@ -22,6 +22,7 @@ from explorer.analysis import (
     word_classes,
 )
 from explorer.analysis.figures import Factor, Product, factor
+from explorer.analysis.formatting import matches_text
 from explorer.analysis.measure import MeasureContext
 from explorer.panels import (
     attribution,
@@ -270,7 +271,7 @@ def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(mod
     recording, loaded_model = run.recording(), read_once(model)
     stream = recording.streams[-1]
     panel = teacher_forcing.offset(run)
-    (grid,) = panel.figures
+    grid, of_text = panel.figures
     n = len(grid.columns)
     inputs, targets, *_ = (grid.words[at * n : (at + 1) * n] for at in range(4))
     assert inputs[1:] == targets[:-1]
@@ -279,6 +280,8 @@ def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(mod
         given = probabilities(loaded_model.logits(recording, stream.name, at))
         assert p[at] == pytest.approx(given[int(stream.ids[at + 1])], rel=PASSED)
     np.testing.assert_allclose(grid.values[2], p[[int(each) for each in grid.columns]])
+    ((whole, _),) = of_text.facts
+    assert matches_text(whole, float(np.prod(p)))
 
 
 def test_an_encoder_has_no_shifted_target() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import anatomy, consistency, positions, predictions, residual
+from explorer.analysis import anatomy, consistency, gradients, positions, predictions, residual
 from explorer.analysis.consistency import SUM_ROUNDING, Check
 from explorer.analysis.formatting import Written, plural, shortened
 from explorer.analysis.gradients import NETWORK_WIDTH
@@ -311,12 +311,14 @@ def softmax_gradient(at: RecordedPlace) -> Evidence:
     scores = cell.scores[cell.allowed].astype(np.float64)
     weights = probabilities(scores)
     slopes = weights * (1 - weights)
-    weight = float(cell.softmax[cell.key])
-    numbers: dict[str, Number] = {
-        "a_ij": weight,
-        "stay": 1 - weight,
-        "slope": weight * (1 - weight),
-    }
+    keys = np.flatnonzero(cell.allowed)
+    labels = lambda each: at.key_word(int(keys[each]))
+    numbers = _summed(weights, 1 - weights, letters="aa", labels=labels)
+    names = [
+        (one[0], Name("", "(1 − "), one[1], Name("", ")")) if len(one) > 1 else one
+        for one in numbers["names"]
+    ]
+    numbers |= {"names": names, "slope": float(slopes.sum())}
 
     def pairs() -> Pairs:
         yield slopes, np.diag(_derivative(probabilities, scores))
@@ -494,14 +496,9 @@ def output_gradient(at: RecordedPlace) -> Evidence:
 
 
 def messages(at: RecordedPlace) -> Evidence:
-    """The messages along the edges of the graph beside what attention wrote."""
-    outputs, of, (w_o, bias) = at.outputs, at.opened, at.projection
-    dimension = largest(outputs.total)
-    weights = of.pattern[at.layer, :, at.token].astype(np.float64)  # (head, key)
-    column = w_o[at.layer, :, :, dimension].astype(np.float64)  # (head, d_head)
-    sent = np.einsum("hk,hkd,hd->k", weights, of.v[at.layer].astype(np.float64), column)
-    edges = of.allowed[at.layer, at.token]
-    parts = np.append(sent[edges], bias[at.layer, dimension])
+    """The messages along the edges of the graph beside what attention wrote; its numbers are those
+    of one head, before W_O."""
+    of, (w_o, bias) = at.opened, at.projection
 
     def pairs() -> Pairs:
         for layer, (pattern, v) in enumerate(zip(of.pattern, of.v)):
@@ -512,11 +509,7 @@ def messages(at: RecordedPlace) -> Evidence:
                 total = total + z @ w_o[layer, head].astype(np.float64)
             yield total, at.stream.at(site)
 
-    keys = np.flatnonzero(edges)
-    labels = lambda each: at.key_word(int(keys[each])) if each < len(keys) else "b"
-    numbers = _summed(parts, letters="m", labels=labels)
-    numbers |= {"y": float(outputs.total[dimension]), "m": dimension}
-    return Evidence(_compared(pairs), numbers)
+    return Evidence(_compared(pairs), _of_value(at))
 
 
 def _read_by(recording: Recording, of: Attention, layer: int, name: str) -> np.ndarray:
@@ -653,10 +646,10 @@ def scorings(at: RecordedPlace) -> Evidence:
     if j is None:  # the other token that gets most
         j = int(others[of.pattern[at.layer, at.head, i, others].argmax()]) if len(others) else i
     numbers: dict[str, Number] = {
-        "naive": float(x[i] @ x[j]),
-        "naive_back": float(x[j] @ x[i]),
-        "symmetric": float(q[i] @ q[j]),
-        "symmetric_back": float(q[j] @ q[i]),
+        "naive": float(x[i] @ x[j] / np.sqrt(x.shape[1])),
+        "naive_back": float(x[j] @ x[i] / np.sqrt(x.shape[1])),
+        "symmetric": float(q[i] @ q[j] / np.sqrt(q.shape[1])),
+        "symmetric_back": float(q[j] @ q[i] / np.sqrt(q.shape[1])),
         "there": float(scores[i, j]),
         "back": float(scores[j, i]),
     }
@@ -900,14 +893,10 @@ def recurrence(at: RecordedPlace) -> Evidence:
             jacobian = (1 - h**2)[:, None] * w @ jacobian
         return jacobian
 
-    state = np.zeros(side)
-    for each in inputs[: at.token]:
-        state = np.tanh(w @ state + each)
-    dimension = largest(np.tanh(w @ state + inputs[min(at.token, len(inputs) - 1)]))
-    carried = float((w @ state)[dimension])
-    read = float(inputs[min(at.token, len(inputs) - 1), dimension])
-    numbers: dict[str, Number] = {"w": carried, "u": read, "h": float(np.tanh(carried + read))}
-    numbers["m"] = dimension
+    numbers: dict[str, Number] = {}
+    if steps := len(gradients.from_word_to_word(stream)) - 1:
+        left = float(at.context.recurrent_gradient()[0])
+        numbers = {"left": left, "factor": left ** (1 / steps), "steps": steps}
     pairs = lambda: [(product(), _derivative(run, np.zeros(side)))]
     return Evidence(_compared(pairs), numbers)
 
@@ -963,7 +952,8 @@ def batch_norm(at: RecordedPlace) -> Evidence:
     if len(x) < FEWEST or not spread.all():
         raise Untestable(REASONS("few_tokens"))
     standardized = (x - mean) / spread
-    dimension = largest(standardized[at.token])
+    shown = residual.site_vectors(at.stream, read.after) if read else standardized
+    dimension = largest(shown[at.token])
     numbers: dict[str, Number] = {
         "h": float(x[at.token, dimension]),
         "mean": float(mean[dimension]),

@@ -10,6 +10,8 @@ import numpy as np
 
 from explorer.analysis import embeddings
 from explorer.analysis.csv import Columns
+from explorer.analysis.word_classes import is_word
+from models.recording import Stream
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
 N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn
@@ -34,6 +36,16 @@ def recurrent_gradient(
         gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
         lengths.append(np.linalg.norm(gradient, axis=-1))
     return np.median(lengths, axis=1)
+
+
+def from_word_to_word(stream: Stream) -> np.ndarray:
+    """The places of a text from its first word to its last, without special tokens; one alone where
+    there are fewer than two words."""
+    spoken = np.array([is_word(each) for each in stream.tokens]) & ~stream.special
+    if spoken.sum() < 2:
+        return np.zeros(1, int)
+    first, last = np.flatnonzero(spoken)[[0, -1]]
+    return np.flatnonzero(~stream.special[first : last + 1]) + int(first)
 
 
 def cosines(heads: np.ndarray) -> np.ndarray:

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import logit_lens, residual
+from explorer.analysis import gradients, logit_lens, residual
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import Figure
 from explorer.analysis.formatting import fill
 from explorer.analysis.terminology import recording_norm_name
 from explorer.text.templates import sentences
 from models import model_names
-from models.caching import CachedModel, depth_gradients, in_slot, loaded
+from models.caching import CachedModel, depth_gradients, in_slot, loaded, memo
 from models.capabilities import Capabilities
 from models.edits import Edit, HideToken, from_line
 from models.recording import Attention, Recording, Stream
@@ -202,6 +202,15 @@ class MeasureContext(RecordingFacts):
     def depth(self, stream: str) -> Any:
         """The gradients of a deep random stack on a stream's embeddings, see `registry.depth`."""
         return depth_gradients(self.recording, stream)
+
+    def recurrent_gradient(self) -> np.ndarray:
+        """What is left of a gradient at the last word of the first stream at each token of
+        `gradients.from_word_to_word`, where untrained recurrent networks read its first states."""
+        stream = self.recording.streams[0]
+        places = gradients.from_word_to_word(stream)
+        inputs = residual.site_vectors(stream, stream.sites[0])[places]
+        make = lambda: gradients.recurrent_gradient(self.draw, inputs)
+        return memo(self.recording, "recurrent gradient", make)[::-1]
 
     def stepwise(self, rows: int) -> Sequence[np.ndarray]:
         """The scores (id) after each of so many tokens, read one at a time. Raises ValueError for a

@@ -235,6 +235,23 @@ export class Pen {
     }
   }
 
+  /** A frame around a number to which a formula comes, no narrower than it can be seen. @param {number[]} box left, top, width, height */
+  frame([left, top, width, height]) {
+    const wide = Math.max(width, 0.5 * this.letter);
+    const thick = Math.max(1.5, this.letter / 8);
+    for (const [stroke, size] of [
+      [this.look.paper, 2.4 * thick],
+      [this.look.primary, thick],
+    ])
+      this.rect(left - (wide - width) / 2, top, wide, height, {
+        class: "framed",
+        fill: "none",
+        stroke,
+        "stroke-width": size,
+        rx: 2,
+      });
+  }
+
   /** The least distance of two lines that are read by themselves, in letters: in the smallest type they stand closer. @param {number} wish */
   pitch(wish) {
     if (!this.least) return wish;

@@ -136,7 +136,7 @@ export interface Facts extends Figure {
   facts: [string, string][];
 }
 
-/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. hint: what a press does, on the page alone. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
+/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. hint: what a press does, on the page alone. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. framed: places of numbers to which formulas beside it come, as (row, column), (vector, component), (curve, point) or (guide -1, its number). */
 export interface Figure {
   kind: string;
   title: string;
@@ -144,6 +144,7 @@ export interface Figure {
   select: string[];
   follows: string;
   hint: string;
+  framed: [number, number][];
 }
 
 /** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. lanes: the words that race. matters: the columns that change the answer's place most; slow: those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. reason: what of the text makes the answer. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */

@@ -12,6 +12,8 @@ import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { spokenOmissions } from "./omissions.js";
+import { sentences } from "./sentences.js";
+import { sphere } from "./sphere_figure.js";
 import { paperfigure } from "./paper_figure.js";
 import { plane } from "./scatter.js";
 import { branches, network, product, relay } from "./product_figure.js";
@@ -28,10 +30,10 @@ import { sentencevotes } from "./vote_figure.js";
 /** A graph, and of one that is cut all edges, by whose scale they are drawn. @typedef {import("./figure_types").Graph & { scaled?: any[] }} Graph */
 /** Links whose words may stand aside. @typedef {import("./figure_types").Links & { own?: any, column?: any, keys?: any, keys_right?: any, select_right?: any, faintest?: any }} Links */
 /** @typedef {import("./figure_types").Loops} Loops */
-/** @typedef {import("./figure_types").Sphere} Sphere */
 /** @typedef {import("./figure_types").Strips} Strips */
 /** Tokens that may have tints of their own. @typedef {import("./figure_types").TokenRow & { tints?: any, missing?: any, small?: boolean }} TokenRow */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
+const say = sentences("framed");
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
 const KINDS = {
   matrix,
@@ -292,7 +294,7 @@ function links(pen, figure, { x, y, width, height }) {
 }
 
 /** @param {Pen} pen @param {Strips} figure @param {Box} box */
-function strips(pen, { strips: list, high }, { x, y, width }) {
+function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   const { letter, look } = pen;
   const room = (/** @type {(strip: any) => string} */ of) =>
     Math.max(0, ...list.map((strip) => pen.width(of(strip))));
@@ -327,8 +329,32 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
       });
     pen.text(left + wide + 0.6 * letter, middle, strip.text, style);
   });
-  return list.length * pitch;
+  const lengths = framed.map(([at, component]) => `${component} of ${list[at].values.length}`);
+  const columns = framed.filter((_, i) => lengths.indexOf(lengths[i]) === i);
+  for (const [at, component] of columns) {
+    const n = list[at].values.length;
+    const alike = [...list.keys()].filter((each) => list[each].values.length === n);
+    const [first, last] = [alike[0], alike[alike.length - 1]];
+    const one = wide / n;
+    pen.frame([
+      left + component * one,
+      y + first * pitch + 0.1 * letter,
+      one,
+      (last - first + 1) * pitch - 0.2 * letter,
+    ]);
+  }
+  if (!columns.length) return list.length * pitch;
+  const named = columns.map(([, component]) => say("component", { m: component })).join(", ");
+  const half = pen.width(named, FRAMED) / 2;
+  const [at, component] = columns[0];
+  const middle = left + ((component + 0.5) * wide) / list[at].values.length;
+  const place = Math.max(left + half, Math.min(middle, left + wide - half));
+  const style = { ...FRAMED, anchor: /** @type {"middle"} */ ("middle"), fill: look.primary };
+  pen.text(place, y + list.length * pitch + 0.6 * letter, named, style);
+  return list.length * pitch + 1.2 * letter;
 }
+
+const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number is
 
 const BESIDE = 44; // letters of width from which on the figures of a frame stand side by side
 
@@ -459,12 +485,13 @@ function margins(pen, figure, [, ys]) {
   return [texts, names].map((wide) => Math.max(0, ...wide) + 0.8 * pen.letter);
 }
 
+const GUIDED = { class: "framed", "stroke-width": 2 }; // the line at a number to which a formula comes
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 
 /** @param {Pen} pen @param {Chart} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
-  const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
+  const { series, x_title, y_title, log_x, log_y, backwards, guides, framed = [] } = figure;
   const [xs, ys] = extent(figure);
   const labels = levels(figure, ys);
   const aside = figure.aside || margins(pen, figure, [xs, ys]);
@@ -516,16 +543,19 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     free = middle + half + 0.4 * letter;
     pen.text(middle, foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
   }
-  for (const [value, text] of guides) {
+  for (const [at, [exact, text]] of guides.entries()) {
+    const value = Math.max(xs[0], Math.min(exact, xs[1])); // what lies beyond stands at the end
+    const isFramed = framed.some(([of, one]) => of < 0 && one === at);
     pen.line(
       [
         [across(value), top],
         [across(value), foot],
       ],
-      look.ink,
-      { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 },
+      isFramed ? look.primary : look.ink,
+      isFramed ? GUIDED : { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 },
     );
-    if (text) pen.text(across(value) + 4, top + 0.5 * letter, text, { size: 0.8, halo: true });
+    const style = isFramed ? { ...FRAMED, fill: look.primary } : { size: 0.8 };
+    if (text) pen.text(across(value) + 4, top + 0.5 * letter, text, { ...style, halo: true });
   }
   const rest = look.categorical.filter((each) => each !== look.primary);
   let next = 0;
@@ -564,6 +594,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
       });
     ends.push({ y: points[points.length - 1][1], one, colour });
   });
+  for (const [of, at] of framed)
+    if (of >= 0) {
+      const [a, b] = [across(series[of].x[at]), up(series[of].y[at])];
+      pen.frame([a - 0.5 * letter, b - 0.5 * letter, letter, letter]);
+    }
   ends.sort((a, b) => a.y - b.y);
   if (above) {
     const written = ends.flatMap(({ one, colour }) =>
@@ -677,12 +712,15 @@ function graph(
 }
 
 /** @param {Pen} pen @param {Loops} figure @param {Box} box */
-function loops(pen, { boxes }, { x, y, width }) {
+function loops(pen, { boxes, framed = [] }, { x, y, width }) {
   const { letter, look } = pen;
+  let number = -1;
   const room = Math.min(width, 40 * letter);
   /** @param {any} box @param {number} left @param {number} top @param {number} wide @returns {number} */
   const draw = ({ text, count, inside, selected }, left, top, wide) => {
     const start = pen.parts.length;
+    const isFramed = framed.some(([at]) => at === number + 1);
+    number += 1;
     const counted = count ? pen.width(count, { bold: true }) + letter : 0;
     const isBelow = counted > wide / 2 && pen.width(text) + counted > wide - letter;
     const lines = pen.lines(text, wide - letter - (isBelow ? 0 : counted));
@@ -696,6 +734,8 @@ function loops(pen, { boxes }, { x, y, width }) {
         bold: true,
         fill: selected ? look.primary : undefined,
       });
+    if (count && isFramed)
+      pen.frame([left + wide - counted, top + (below * 1.3 + 0.2) * letter, counted, 1.5 * letter]);
     let height = ((lines.length + (isBelow ? 1 : 0)) * 1.3 + 0.4) * letter;
     for (const each of inside)
       height += draw(each, left + 0.6 * letter, top + height, wide - 1.2 * letter) + 0.2 * letter;
@@ -715,7 +755,7 @@ function loops(pen, { boxes }, { x, y, width }) {
 }
 
 /** @param {Pen} pen @param {Dials} figure @param {Box} box */
-function dials(pen, { dials: list }, { x, y, width }) {
+function dials(pen, { dials: list, framed = [] }, { x, y, width }) {
   const { letter, look } = pen;
   const [wide, high] = [7.5 * letter, 8.2 * letter];
   const columns = Math.max(1, Math.min(list.length, Math.floor(width / wide)));
@@ -729,6 +769,9 @@ function dials(pen, { dials: list }, { x, y, width }) {
     arrow(dial.after[0], dial.after[1], look.primary, 1);
     const fill = dial.selected ? look.primary : undefined;
     pen.text(middle, down + 3.2 * letter, dial.text, { anchor: "middle", bold: true, fill });
+    const own = pen.width(dial.text, { bold: true }) + 0.6 * letter;
+    if (framed.some(([one]) => one === at))
+      pen.frame([middle - own / 2, down + 2.5 * letter, own, 1.4 * letter]);
     pen.text(middle, down + 4.4 * letter, dial.label, { anchor: "middle", size: 0.9, room: wide });
 
     /** @param {number} length @param {number} degrees @param {string} colour @param {number} alpha @param {string} [dash] */
@@ -747,84 +790,8 @@ function dials(pen, { dials: list }, { x, y, width }) {
   return Math.ceil(list.length / columns) * high;
 }
 
-// How the sphere is seen: turned to the left and tilted, in degrees.
-const [TURNED, TILTED] = [-12, 58].map((each) => (each * Math.PI) / 180);
-
-/** Arrows on a sphere, seen from the side, and arcs of the great circles between their ends. @param {Pen} pen @param {Sphere} figure @param {Box} box */
-function sphere(pen, { arrows, arcs }, { x, y, width, height = Infinity }) {
-  const { letter, look } = pen;
-  const aside = Math.max(...arrows.map(({ label }) => pen.width(label, { bold: true }))) + letter;
-  const reach = Math.max(
-    3 * letter,
-    Math.min(10 * letter, width / 2 - aside, height / 2 - (2 + 0.7 * arcs.length) * letter),
-  );
-  const middle = [x + width / 2, y + reach + 1.6 * letter];
-  /** Right, down, and towards the eye. @param {number[]} point */
-  const seen = ([a, b, c]) => {
-    const [right, far] = [
-      a * Math.cos(TURNED) - b * Math.sin(TURNED),
-      a * Math.sin(TURNED) + b * Math.cos(TURNED),
-    ];
-    return [
-      middle[0] + reach * right,
-      middle[1] - reach * (c * Math.cos(TILTED) + far * Math.sin(TILTED)),
-      c * Math.sin(TILTED) - far * Math.cos(TILTED),
-    ];
-  };
-  const flat = (/** @type {number[]} */ point) => seen(point).slice(0, 2);
-  const round = [...Array(73).keys()].map((at) => (at * Math.PI) / 36);
-  const equator = round.map((angle) => seen([Math.cos(angle), Math.sin(angle), 0]));
-  pen.circle(middle[0], middle[1], reach, {
-    fill: look.ink,
-    "fill-opacity": 0.05,
-    stroke: look.border,
-  });
-  equator.slice(1).forEach((to, at) =>
-    pen.line([equator[at].slice(0, 2), to.slice(0, 2)], look.ink, {
-      "stroke-opacity": to[2] > 0 ? 0.5 : 0.2,
-    }),
-  );
-  const colours = [look.ink, look.categorical[1], look.primary];
-  arcs.forEach(({ start, end, text }, which) => {
-    const [from, to] = [arrows[start].at, arrows[end].at];
-    const points = [...Array(25).keys()].map((at) => {
-      const mixed = from.map((each, axis) => each + ((to[axis] - each) * at) / 24);
-      const size = Math.hypot(...mixed) || 1;
-      return mixed.map((each) => each / size);
-    });
-    pen.line(points.map(flat), colours[end % 3], {
-      "stroke-width": 2,
-      "stroke-dasharray": "5 3",
-    });
-    const angle = `${arrows[start].label} → ${arrows[end].label}: ${text}`;
-    pen.text(middle[0], middle[1] + reach + (1.8 + 1.4 * which) * letter, angle, {
-      anchor: "middle",
-      bold: arrows[end].selected,
-      fill: colours[end % 3],
-    });
-  });
-  const lowest = [-Infinity, -Infinity]; // the last name on the left and on the right
-  const names = arrows.map((each, which) => ({ ...each, which, end: flat(each.at) }));
-  for (const { label, selected, which, end } of names.sort((a, b) => a.end[1] - b.end[1])) {
-    const [right, down] = end;
-    const fill = colours[which % 3];
-    pen.line([middle, end], fill, { "stroke-width": letter / 5 });
-    pen.circle(right, down, letter / 3.2, { fill });
-    const isLeft = right < middle[0];
-    const side = isLeft ? 0 : 1;
-    lowest[side] = Math.max(down, lowest[side] + 1.4 * letter);
-    pen.text(right + (isLeft ? -0.7 : 0.7) * letter, lowest[side], label, {
-      anchor: isLeft ? "end" : "start",
-      bold: selected,
-      fill,
-      halo: true,
-    });
-  }
-  return 2 * reach + (3.2 + 1.4 * arcs.length) * letter;
-}
-
 /** Few numbers or words in large type. @param {Pen} pen @param {Facts} figure @param {Box} box */
-function facts(pen, { facts: list }, { x, y, width }) {
+function facts(pen, { facts: list, framed = [] }, { x, y, width }) {
   const { letter, look } = pen;
   const sizes = list.map(([fact]) =>
     Math.max(1, Math.min(2, (2 * width) / pen.width(fact, { size: 2, bold: true }))),
@@ -837,7 +804,15 @@ function facts(pen, { facts: list }, { x, y, width }) {
   list.forEach(([fact, about], at) => {
     if (left > x && left + wide[at] > x + width) [left, top, tall] = [x, top + tall, 0];
     const fill = at ? undefined : look.primary;
-    pen.text(left, top + 1.3 * letter, fact, { size: sizes[at], bold: true, fill, room: width });
+    const style = { size: sizes[at], bold: true };
+    pen.text(left, top + 1.3 * letter, fact, { ...style, fill, room: width });
+    if (framed.some(([one]) => one === at))
+      pen.frame([
+        left - 0.3 * letter,
+        top + 0.1 * letter,
+        pen.width(fact, style) + 0.6 * letter,
+        2.3 * letter,
+      ]);
     const lines = pen.lines(about, width);
     lines.forEach((line, row) => pen.text(left, top + (3 + 1.2 * row) * letter, line));
     tall = Math.max(tall, (3 + 1.2 * lines.length) * letter);

@@ -1,6 +1,7 @@
 // @ts-check
 // Formulas, typeset as MathML: their symbols, and on a press the numbers of the text below them.
 
+import { besideFrame } from "./formulas_beside.js";
 import { MATH, attribute, known } from "./allowed.js";
 import { make, scrolledByKeys } from "./mount.js";
 import { sentences } from "./sentences.js";
@@ -34,19 +35,16 @@ function line(node, focus) {
   return element;
 }
 
-/** @typedef {{ shown?: string[], focus?: string[], filled?: boolean, explained?: boolean }} How */
+/** @typedef {{ focus?: string[], filled?: boolean, explained?: boolean }} How */
 
 /**
- * Formulas as elements. `shown`: the ids of those that are on show, all where there are none; the
- * last of these is that of a step, below whose symbols its numbers stand where `filled`; `focus`: symbols that
- * are spoken of; `explained`: with the meaning of each symbol.
+ * Formulas as elements: `filled` with their numbers below their symbols; `focus`: symbols that are spoken
+ * of; `explained`: with the meaning of each symbol.
  * @param {Formula[]} formulas @param {How} how
  */
-export function typeset(formulas, { shown = [], focus = [], filled, explained }) {
-  const chosen = shown.length ? formulas.filter(({ id }) => shown.includes(id)) : formulas;
-  return chosen.map(({ id, title, lines, numbers, symbols }) => {
-    const isStep = shown.length < 2 || id === shown[shown.length - 1];
-    const rows = filled && isStep && numbers.length ? numbers : lines;
+export function typeset(formulas, { focus = [], filled, explained }) {
+  return formulas.map(({ id, title, lines, numbers, symbols }) => {
+    const rows = filled && numbers.length ? numbers : lines;
     const means = (/** @type {[Node, string]} */ [symbol, text]) => [
       make("dt", "", math(symbol, focus)),
       make("dd", "", text),
@@ -71,14 +69,14 @@ export const typesetAlone = (line) =>
 
 /**
  * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what draws
- * them in it.
+ * those beside a frame in it.
  * @param {Formula[]} formulas @param {How} memory of what was pressed @param {() => void} [after] a press
- * @returns {[HTMLElement, (how?: How) => void]}
+ * @returns {[HTMLElement, (how?: How, frame?: any) => void]}
  */
 export function formulaBox(formulas, memory, after) {
   const list = make("div", "list");
-  let how = {};
-  const draw = () => list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
+  let [how, shown] = [{}, formulas];
+  const draw = () => list.replaceChildren(...typeset(shown, { ...how, ...memory }));
   const toggle = (/** @type {"filled" | "explained"} */ name) => {
     const press = () => {
       memory[name] = !memory[name];
@@ -104,5 +102,11 @@ export function formulaBox(formulas, memory, after) {
     toggle("explained"),
   ];
   const box = make("div", "formulas", list, make("div", "buttons", ...buttons));
-  return [box, (next = {}) => ((how = next), draw())];
+  return [
+    box,
+    (next = {}, frame) => {
+      [how, shown] = [next, besideFrame(formulas, frame)];
+      draw();
+    },
+  ];
 }

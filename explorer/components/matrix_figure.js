@@ -86,7 +86,8 @@ function shareOf({ low, high, signed, log }, value) {
 /** @param {Pen} pen @param {Matrix} figure @param {Box} box */
 export function matrix(pen, figure, { x, y, width, height }) {
   if (figure.words?.length) return wordmatrix(pen, figure, { x, y, width, height });
-  const { rows, columns, values, low, high, signed, marks, sides, missing, digits, unit } = figure;
+  const { rows, columns, values, low, high, signed, sides, missing, digits, unit } = figure;
+  const marks = markedIn(figure);
   const {
     selected = -1,
     column: pinned = -1,
@@ -271,6 +272,15 @@ export function matrix(pen, figure, { x, y, width, height }) {
   return legend + across + area[3] + 0.5 * letter;
 }
 
+/** The marks of a matrix, and as marks the cells to whose numbers formulas come. @param {Matrix} figure @returns {[number, number, string][]} */
+function markedIn({ marks, framed = [] }) {
+  const isMarked = (/** @type {number[]} */ cell) =>
+    marks.some(([row, column]) => row === cell[0] && column === cell[1]);
+  /** @type {[number, number, string][]} */
+  const others = framed.filter((cell) => !isMarked(cell)).map(([a, b]) => [a, b, ""]);
+  return [...marks, ...others];
+}
+
 /** Whether each cell says its names where it is pointed at: on a page, not on a slide or in a file. @param {Pen} pen */
 const isRead = (pen) => pen.screen && !pen.least;
 
@@ -281,7 +291,8 @@ const MOST = 8;
 
 /** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {Matrix} figure @param {Box} box */
 function wordmatrix(pen, figure, { x, y, width, height }) {
-  const { rows, columns, values, low, high, words, bold, pale = [], marks, sides, unit } = figure;
+  const { rows, columns, values, low, high, words, bold, pale = [], sides, unit } = figure;
+  const marks = markedIn(figure);
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
   const widest = Math.max(

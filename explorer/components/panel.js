@@ -154,8 +154,7 @@ function build(view, starts) {
     header.formulas,
     (view.formulas ||= { filled: header.first }),
   );
-  view.restate = (/** @type {any} */ one) =>
-    restate({ shown: one?.formulas, focus: one?.focus || header.focus });
+  view.restate = (/** @type {any} */ one) => restate({ focus: one?.focus || header.focus }, one);
   const walked = figures.find((each) => each.frames);
   view.restate(walked?.frames[walked.current]);
   const asked = header.formulas.length > 0 && !header.first && !header.bare; // on a press

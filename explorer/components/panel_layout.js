@@ -4,6 +4,7 @@
 import card from "./card_layout.toml.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
+import { besideFrame } from "./formulas_beside.js";
 import { formulaRows } from "./formula_figure.js";
 import { hasHeading } from "./head_matrices.js";
 import { escaped, FONT, tag } from "./svg_export.js";
@@ -188,8 +189,7 @@ export function filed({ header, figures: all }, look, sheet = {}) {
 /** The formulas of a panel, of one that is walked through those of the frame on show. @param {import("./formula.js").Formula[]} formulas @param {any[]} figures */
 function onShow(formulas = [], figures) {
   const walked = figures.find(({ frames }) => frames);
-  const shown = walked?.frames[walked.current].formulas || [];
-  return shown.length ? formulas.filter(({ id }) => shown.includes(id)) : formulas;
+  return besideFrame(formulas, walked?.frames[walked.current]);
 }
 
 /** What a pen drew as a file with its title. @param {Pen} pen @param {string} title @param {number} width @param {number} height */

@@ -9,6 +9,7 @@ import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { typeset, typesetAlone } from "./formula.js";
+import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { plainKey } from "./keys.js";
@@ -417,7 +418,7 @@ function presentPanel(view, panel) {
   const focus = frame?.focus || header.focus;
   const set = (/** @type {boolean} */ inNumbers) =>
     view.formulas.replaceChildren(
-      ...typeset(header.formulas, { shown: frame?.formulas, focus, filled: inNumbers }),
+      ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
     );
   set(isFilled);
   const said = frame?.sentence || own || header.title;

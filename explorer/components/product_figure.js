@@ -41,7 +41,7 @@ function linesOf(least, width) {
 }
 
 /** Matrices that are multiplied, from left to right, on one scale. @param {Pen} pen @param {any} figure @param {Box} box */
-export function product(pen, { factors }, { x, y, width, height }) {
+export function product(pen, { factors, framed = [] }, { x, y, width, height }) {
   const { letter } = pen;
   const texts = factors.map((/** @type {any} */ one) =>
     Math.max(
@@ -94,6 +94,12 @@ export function product(pen, { factors }, { x, y, width, height }) {
       const wide = Math.max(factor.shape[1] * low, THIN * letter);
       const box = [left + (room - wide) / 2, middle - thick(at, low) / 2, wide, thick(at, low)];
       factorBox(pen, factor, box, left + room / 2);
+      for (const [, cell] of framed.filter(([of]) => of === at)) {
+        const [rows, columns] = factor.grid;
+        const [one, tall] = [box[2] / columns, box[3] / rows];
+        const [down, across] = [Math.floor(cell / columns), cell % columns];
+        pen.frame([box[0] + across * one, box[1] + down * tall, one, tall]);
+      }
       left += room;
     }
     top += named(line) + tall + SIZE * letter;
@@ -144,7 +150,7 @@ function factorBox(pen, factor, [left, top, wide, high], middle) {
 }
 
 /** Vectors as upright strips, as high as they have numbers, and what leads from each to the next. @param {Pen} pen @param {any} figure @param {Box} box */
-export function network(pen, { layers, between }, { x, y, width, height }) {
+export function network(pen, { layers, between, framed = [] }, { x, y, width, height }) {
   const { letter, look } = pen;
   const most = Math.max(...layers.map((/** @type {any} */ one) => one.values.length));
   const texts = layers.map((/** @type {any} */ one) =>
@@ -181,6 +187,16 @@ export function network(pen, { layers, between }, { x, y, width, height }) {
       "stroke-opacity": one.selected ? 1 : 0.5,
       "stroke-width": one.selected ? 2 : 1,
     });
+    for (const [, component] of framed.filter(([of]) => of === at)) {
+      const tall = box[3] / one.values.length;
+      const more = Math.max(0, 0.4 * letter - tall);
+      pen.frame([
+        box[0] - 0.2 * letter,
+        box[1] + component * tall - more / 2,
+        wide + 0.4 * letter,
+        tall + more,
+      ]);
+    }
     const style = { anchor: /** @type {"middle"} */ ("middle") };
     pen.text(middle(at), box[1] - 0.7 * letter, one.label, { ...BOLD, ...style });
     pen.text(middle(at), box[1] + box[3] + 0.8 * letter, one.text, { ...STYLE, ...style });
@@ -191,7 +207,11 @@ export function network(pen, { layers, between }, { x, y, width, height }) {
 const BAR = 6; // letters of height of a full bar
 
 /** Words whose state is passed on from one to the next, bars of what is left of the first, and one arc from end to end. @param {Pen} pen @param {any} figure @param {Box} box */
-export function relay(pen, { words, values, text, arc, state }, { x, y, width, height }) {
+export function relay(
+  pen,
+  { words, values, text, arc, state, framed = [] },
+  { x, y, width, height },
+) {
   const { letter, look } = pen;
   const n = words.length;
   const names = Math.min(
@@ -262,6 +282,14 @@ export function relay(pen, { words, values, text, arc, state }, { x, y, width, h
       halo: true,
     },
   );
+  const high = base - Math.max(4, Math.min(1, values[0]) * full) - 1.5 * letter;
+  if (framed.some(([, at]) => at === 0))
+    pen.frame([
+      Math.max(b, x + written) - written - 0.3 * letter,
+      high,
+      2 * written + 0.6 * letter,
+      1.4 * letter,
+    ]);
   const under = row + node / 2 + 0.5 * letter + foot;
   pen.text(x + width / 2, under + 0.2 * letter, state, { ...STYLE, anchor: "middle", room: width });
   return under + letter - y;

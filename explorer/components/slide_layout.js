@@ -526,13 +526,17 @@ function withGaps(places, n) {
   return places[places.length - 1] < n - 1 ? [...all, -1] : all;
 }
 
+/** The rows in which a number is framed. @param {number[][]} framed @returns {number[]} */
+const rowsOf = (framed) => framed.map(([row]) => row);
+
 /** The places of those that are selected. @param {any[]} all @returns {number[]} */
 const selectedOf = (all) => all.flatMap(({ selected }, at) => (selected ? [at] : []));
 
 /** @type {Record<string, (figure: any, most: number, says: string, wide?: number) => any>} */
 const CUTS = {
   matrix({ cache, over, ...figure }, most, says, wide = 5) {
-    const { rows, columns, marks, words, selected = -1, column = -1 } = figure;
+    const { rows, columns, words, selected = -1, column = -1, framed = [] } = figure;
+    const marks = [...figure.marks, ...framed];
     const isWords = words?.length > 0;
     const [tall, broad] = isWords ? [most, wide] : SMALL_CELLS;
     const pick = isWords ? spread : around;
@@ -576,14 +580,15 @@ const CUTS = {
     };
   },
   bars(figure, most, says) {
-    const { rows, mark, scaled = rows } = figure;
+    const { rows, mark, scaled = rows, framed = [] } = figure;
+    const isFramed = (/** @type {number} */ at) => rowsOf(framed).includes(at);
     const size = ({ values }) => Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
     const names = named(
       rows.map(({ label }) => label),
       says,
     );
     const rank = (/** @type {number} */ at) =>
-      rows[at].selected || mark?.[0] === at ? 0 : names.includes(at) ? 1 : 2;
+      rows[at].selected || mark?.[0] === at || isFramed(at) ? 0 : names.includes(at) ? 1 : 2;
     const order = [...rows.keys()].sort(
       (a, b) => rank(a) - rank(b) || size(rows[b]) - size(rows[a]) || a - b,
     );
@@ -595,9 +600,10 @@ const CUTS = {
     };
   },
   texttable(figure, most, says) {
-    const { rows, selected } = figure;
+    const { rows, selected, framed = [] } = figure;
     const labels = rows.map(([label]) => label);
-    const places = around(rows.length, [selected, ...named(labels, says)], most);
+    const kept = [selected, ...rowsOf(framed), ...named(labels, says)];
+    const places = around(rows.length, kept, most);
     return {
       ...part(figure, { rows: places }),
       omitted: omissions(["rows", places.length, rows.length]),
@@ -642,12 +648,13 @@ const CUTS = {
     };
   },
   strips(figure, most, says) {
-    const { strips } = figure;
+    const { strips, framed = [] } = figure;
     const names = named(
       strips.map(({ label }) => label),
       says,
     );
-    const places = around(strips.length, [...selectedOf(strips), ...names], most);
+    const kept = [...rowsOf(framed), ...selectedOf(strips), ...names];
+    const places = around(strips.length, kept, most);
     return {
       ...part(figure, { strips: places }),
       omitted: omissions(["vectors", places.length, strips.length]),
@@ -666,16 +673,17 @@ const CUTS = {
     };
   },
   dials(figure, most) {
-    const { dials } = figure;
-    const places = around(dials.length, selectedOf(dials), most);
+    const { dials, framed = [] } = figure;
+    const places = around(dials.length, [...rowsOf(framed), ...selectedOf(dials)], most);
     return {
       ...part(figure, { dials: places }),
       omitted: omissions(["rotations", places.length, dials.length]),
     };
   },
   facts(figure, most) {
-    const { facts } = figure;
-    const places = [...facts.keys()].slice(0, Math.ceil(most / 3));
+    const { facts, framed = [] } = figure;
+    const order = [...new Set([...rowsOf(framed), ...facts.keys()])];
+    const places = order.slice(0, Math.ceil(most / 3)).sort((a, b) => a - b);
     return {
       ...part(figure, { facts: places }),
       omitted: omissions(["facts", places.length, facts.length]),

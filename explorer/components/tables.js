@@ -52,7 +52,7 @@ function heads(pen, names, places, y) {
 /** Bars below named columns. @param {Pen} pen @param {Bars} figure @param {Box} box */
 export function bars(
   pen,
-  { columns, rows, high, shared, mark, header = "", select, scaled = rows },
+  { columns, rows, high, shared, mark, header = "", select, scaled = rows, framed = [] },
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
@@ -176,11 +176,19 @@ export function bars(
       fill: marked ? look.primary : undefined,
       room: x + width - left - track - 0.3 * letter,
     });
+    if (framed.some(([row, column]) => row === which && column === at)) {
+      const wide = pen.width(row.texts[at] ?? "", { bold: true }) + 0.4 * letter;
+      pen.frame([left + track + 0.2 * letter, middle - 0.45 * pitch, wide, 0.9 * pitch]);
+    }
   }
 }
 
 /** A table of texts. @param {Pen} pen @param {TextTable} figure @param {Box} box */
-export function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width }) {
+export function texttable(
+  pen,
+  { columns, rows, keys, selected, select, framed = [] },
+  { x, y, width },
+) {
   const { letter, look } = pen;
   const widest = (/** @type {number} */ at) =>
     Math.max(0, ...rows.map((/** @type {string[]} */ row) => pen.width(row[at], { bold: true })));
@@ -243,6 +251,11 @@ export function texttable(pen, { columns, rows, keys, selected, select }, { x, y
             }),
           ),
         );
+        for (const [, column] of framed.filter(([row]) => row === at)) {
+          const i = list.indexOf(column);
+          if (i >= 0)
+            pen.frame([starts[i] - 0.3 * letter, top + 1, wide[i] - 0.2 * letter, high - 2]);
+        }
       };
       const what = { select: [keys[at]].flat(), label: row.join(", "), pressed: bold };
       if (select.length) pen.target({ ...what, double: which > 0 }, draw);

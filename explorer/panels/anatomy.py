@@ -73,7 +73,7 @@ STEPS = {
     "mask": (("mask",), ("M", "M_ij")),
     "softmax": (("attention", "softmax"), ("softmax", "a_ij")),
     "value": (("attention", "weighted-sum"), ("V", "v_j")),
-    "sum": (("attention", "weighted-sum"), ("∑", "z_i")),
+    "sum": (("weighted-sum", "attention"), ("∑", "z_i")),
     "output": (("concatenation",), ("W_O",)),
     "heads": (("sum-over-heads",), ("W_O^h",)),
 }
@@ -482,6 +482,7 @@ def _heads(cell: Cell) -> list:
         words("no_share" if none else "heads_says", **cell.slots, share=share),
         [(NONE if none else share, words("share"))],
         Bars(columns=(words("share"), words("norm")), rows=rows),
+        _strips(("=", words("all_outputs"), outputs.total), text=False),
     ]
 
 

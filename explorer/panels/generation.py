@@ -700,7 +700,8 @@ def kv_cache(run: Run, continuation: Continued = "") -> Panel:
     finding = words("finding_none")
     facts = [(words("of", n=n, most=model.n_positions), words("tokens"))]
     if size:
-        facts.append((f"{n_layer} × 2 × {n_head} × {n} × {d_head}", words("numbers")))
+        count = n_layer * 2 * n_head * n * d_head
+        facts.append((f"{n_layer} × 2 × {n_head} × {n} × {d_head} = {count:,}", words("numbers")))
         facts.append((f"{size:,}", words("bytes")))
         finding = words("finding_start", n=plural(n, "token"), again=n + 1)
     if size and steps:

@@ -43,6 +43,7 @@ PRODUCTS = {  # the symbols that each is of
     "scores": ("S", "Q", "K"),
     "outputs": ("Z", "A", "V"),
 }
+PRODUCT_FORMULAS = {"scores": ("matrices", "dot"), "outputs": ("matrices",)}
 PRODUCT_STEP = Choice(name="shapes_step", help="the product that is shown")
 
 
@@ -89,7 +90,7 @@ def shapes(
         Frame(
             words(name),
             (Product(words(f"{name}_title", **slots), words(f"{name}_note", **slots), factors),),
-            formulas=made_by if name in ("token", "tokens") else ("matrices",),
+            formulas=made_by if name in ("token", "tokens") else PRODUCT_FORMULAS[name],
             focus=PRODUCTS[name],
         )
         for name, factors in drawn.items()
@@ -110,7 +111,7 @@ def shapes(
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-shapes",
-        formulas=(*made_by, "matrices"),
+        formulas=(*made_by, "matrices", "dot"),
         numbers={"scores": Written.count(n * m), "width": Written.count(d_model)},
     )
 

@@ -28,6 +28,7 @@ from explorer.analysis.formatting import (
     fixed,
     named_word,
     plural,
+    power,
     probability,
     softmax_texts,
     tenths,
@@ -450,7 +451,7 @@ def _written_as(word: Word) -> str:
 def _facts(on: Prediction) -> Facts:
     """Probability, perplexity and entropy of the prediction, and the rank of the actual word."""
     words, entropy = sentences(CONCEPT, "word"), predictions.entropy(on.of.own)
-    perplexity = f"{predictions.perplexity(entropy):,.1f}"
+    perplexity = power(predictions.perplexity(entropy), 3)
     answer, p = on.answer
     first = on.words[0]
     facts = [
@@ -461,7 +462,7 @@ def _facts(on: Prediction) -> Facts:
             else []
         ),
         (perplexity, words("perplexity")),
-        (fixed(predictions.bits(entropy)), words("entropy")),
+        (power(entropy, 3), words("entropy")),
     ]
     actual = [each for each in on.words if each.id == on.actual]
     facts += [

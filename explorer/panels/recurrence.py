@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from explorer.analysis import residual
 from explorer.analysis.figures import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
 from explorer.analysis.formatting import Written, plural, power
-from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
-from explorer.analysis.measure import gaussian
-from explorer.analysis.word_classes import is_word
+from explorer.analysis.gradients import (
+    N_NETWORKS,
+    NETWORK_WIDTH,
+    from_word_to_word,
+)
+from explorer.analysis.measure import MeasureContext
 from explorer.panels import spec
 from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import memo
 from models.run import Run
 
 CONCEPT = "recurrence"
@@ -29,19 +28,16 @@ def bottleneck(run: Run) -> Panel:
     """
     recording = run.recording()
     stream, words = recording.streams[0], sentences(CONCEPT, "bottleneck")
-    spoken = np.array([is_word(each) for each in stream.tokens]) & ~stream.special
-    if spoken.sum() < 2:
+    places = from_word_to_word(stream)
+    if len(places) < 2:
         raise ValueError(words("short"))
     if not stream.sites:
         raise ValueError(words("closed", model=model_name(recording)))
-    first, last = np.flatnonzero(spoken)[[0, -1]]
-    places = np.flatnonzero(~stream.special[first : last + 1]) + first
-    inputs = residual.site_vectors(stream, stream.sites[0])[places]
-    left = memo(recording, "recurrent gradient", lambda: recurrent_gradient(gaussian, inputs))[::-1]
+    left = MeasureContext.of(run).recurrent_gradient()
     rows = window(len(places), (0, len(places) - 1), MOST_TOKENS)
     tokens = [stream.tokens[at] for at in places]
     n = len(places)
-    numbers = {"gradient_left": Written.by(power, left[0], 2)}
+    numbers = {"gradient_left": Written.by(power, left[0], 3)}
     slots = {
         **{"first": tokens[0], "last": tokens[-1], "n": n, "steps": plural(n - 1, "state")},
         **{"left": numbers["gradient_left"].text, "width": NETWORK_WIDTH, "networks": N_NETWORKS},

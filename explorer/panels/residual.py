@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import consistency, logit_lens, opening, residual
+from explorer.analysis import consistency, logit_lens, opening, residual, weight_texts
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import (
     Arc,
@@ -775,7 +775,10 @@ def norm_steps(
     return Panel(
         title=words("title", norm=name),
         finding=finding,
-        figures=(_histogram(vectors, slots, stage), _changes(selection, changed, name)),
+        figures=(
+            _histogram(vectors, slots, stage, _of_batch(selection, norms.places[site].before)),
+            _changes(selection, changed, name),
+        ),
         table={
             "token": [f"{at} {each}" for at, each in enumerate(selection.stream.tokens)],
             name: changed.layer,
@@ -800,16 +803,28 @@ def norm_steps(
 
 
 def _histogram(
-    vectors: Mapping[str, np.ndarray], slots: Mapping[str, Any], stage: int | None
+    vectors: Mapping[str, np.ndarray],
+    slots: Mapping[str, Any],
+    stage: int | None,
+    batch: np.ndarray | None,
 ) -> Steps:
     """The numbers of a vector after each step of its norm as a histogram, all on one axis, on which
-    the outermost bins hold what lies beyond."""
+    the outermost bins hold what lies beyond. One component is a line, and in the last step beside
+    it what BatchNorm makes of it. batch: the vector after BatchNorm, None where there is none."""
     words, columns = sentences(CONCEPT, "norm_steps"), residual.norm_stages(vectors)
     high = max(float(np.quantile(np.abs(each), WITHIN)) for each in vectors.values()) or 1.0
     edges = np.linspace(-high, high, N_BINS + 1)
     counts = [np.histogram(each.clip(-high, high), edges)[0] for each in vectors.values()]
     tallest = float(max(each.max() for each in counts))
     numbers = zip(*(columns[name] for name in list(columns)[1:]))
+    *_, last = vectors.values()
+    dimension = weight_texts.largest(last)
+    lines: dict[str, tuple[tuple[float, str], ...]] = {
+        name: ((float(each[dimension]), words("component", m=dimension)),)
+        for name, each in vectors.items()
+    }
+    if batch is not None:
+        lines[list(vectors)[-1]] += ((float(batch[dimension]), "BatchNorm"),)
     frames = tuple(
         Frame(
             name,
@@ -819,7 +834,7 @@ def _histogram(
                     note=sentences(CONCEPT, "stages")(name),
                     series=(Series("", edges[:-1], of.astype(float), main=True, shape="steps"),),
                     y_title=words("components"),
-                    guides=((mean, "μ"),),
+                    guides=((mean, "μ"), *lines[name]),
                     x_range=(-high, high),
                     y_range=(0.0, tallest),
                     half=True,
@@ -847,6 +862,14 @@ def _histogram(
         plays=True,
         opens_at_first=stage is None,
     )
+
+
+def _of_batch(selection: StreamSelection, site: str) -> np.ndarray | None:
+    """The vector of the token as BatchNorm makes it of all tokens' vectors at a site; None where
+    these do not differ."""
+    x = residual.site_vectors(selection.stream, site)
+    spread = x.std(axis=0)
+    return (x[selection.token] - x.mean(axis=0)) / spread if spread.all() else None
 
 
 def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str) -> Bars:

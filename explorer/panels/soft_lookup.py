@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from explorer.analysis import soft_lookup
+from explorer.analysis import soft_lookup, weight_texts
 from explorer.analysis.csv import Columns
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import (
@@ -372,21 +372,21 @@ def _graph(selection: Selection, edges: soft_lookup.Edges, times: float, layout:
 
 
 def _received(selection: Selection, received: Columns, largest: int) -> Bars:
+    """What each key sends, and their sum z: weight, length, share, and one component."""
     words = sentences(CONCEPT, "messages")
+    of, (layer, head, token) = selection.attention, selection.at
+    sent = soft_lookup.messages(of, layer, head, token)
+    z = sent.sum(axis=0)
+    dimension = weight_texts.largest(z)
+    names = ("from", "weight", "|message|", "share of z")
+    told = list(zip(*(received[name] for name in names)))[:N_ROWS]
+    keys = [str(label).partition(" ") for label, *_ in told]
     rows = [
-        BarRow(
-            str(label).partition(" ")[2],
-            (float(weight), float(length), float(share)),
-            (hundredths(float(weight)), fixed(float(length)), f"{signed(100 * float(share), 1)}%"),
-            key=str(label).partition(" ")[0],
-            selected=at == largest,
-        )
-        for at, (label, weight, length, share) in enumerate(
-            list(zip(*(received[name] for name in ("from", "weight", "|message|", "share of z"))))[
-                :N_ROWS
-            ]
-        )
+        _sent(word, (weight, length, share, sent[int(key), dimension]), key, at == largest)
+        for at, ((key, _, word), (_, weight, length, share)) in enumerate(zip(keys, told))
     ]
+    whole = float(of.pattern[layer, head, token].sum()), float(np.linalg.norm(z))
+    rows.append(_sent(words("sum"), (*whole, 1.0, float(z[dimension])), None))
     note = (
         plural(len(received["from"]) - N_ROWS, "other token")
         if len(received["from"]) > N_ROWS
@@ -395,10 +395,17 @@ def _received(selection: Selection, received: Columns, largest: int) -> Bars:
     return Bars(
         title=words("row", query=selection.word),
         note=note,
-        columns=("weight", "length", "share of z"),
+        columns=("weight", "length", "share of z", words("component", m=dimension)),
         rows=tuple(rows),
         select=("source",) if selection.is_across else ("token",),
     )
+
+
+def _sent(word: str, numbers: Sequence[float], key: str | None, selected: bool = False) -> BarRow:
+    """A row of what a key sends, or of all of it."""
+    weight, length, share, component = map(float, numbers)
+    texts = hundredths(weight), fixed(length), f"{signed(100 * share, 1)}%", power(component, 3)
+    return BarRow(word, (weight, length, share, component), texts, selected, key)
 
 
 def _received_weights(selection: Selection, weights: np.ndarray) -> Bars:
@@ -439,7 +446,7 @@ def scoring(
     layer: LookupLayer = OPENS,
     head: LookupHead = OPENS,
     token: LookupQueryOrEvery = OPENS,
-    quantity: Annotated[str, Choice(QUANTITIES, "Show", name="look_before", menu=True)] = "Weights",
+    quantity: Annotated[str, Choice(QUANTITIES, "Show", name="look_before", menu=True)] = "Scores",
     attention: FirstAttention = OPENS,
 ) -> Panel:
     """x · x, q · q and the head's own q · k over all pairs of tokens, and of one pair the scores in

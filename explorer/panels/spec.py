@@ -29,6 +29,7 @@ from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, by_itself, file_of, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
 from explorer.analysis.formatting import Written
+from explorer.analysis.framing import at_formulas
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.figure_export import Sheet
@@ -76,12 +77,12 @@ class Panel:
     equal panels share. name: of its function, such as "attention.head". special: labels that only
     special tokens have, which every figure draws paler. formulas: ids of formulas of
     explorer/text/formulas.toml, those that are about the model stand beside the figures, with
-    numbers of the layer, head and token among the choices, or among `at`, which stands for
-    choices that were left open, and for the run where another one is drawn; focus: symbols in them
-    that are spoken of. numbers: those of its sentence and its picture by their names, of which one
-    means the same in every panel of a run with the same word, head and layer. made_of: recordings
-    that a caller handed in, for which its runs stand, and their models; the app hands in none, so
-    that what it keeps holds none.
+    the lines of numbers whose result stands in these, framed; they are of the layer, head and token
+    among the choices, or among `at`, which stands for choices that were left open, and for the run
+    where another one is drawn; focus: symbols in them that are spoken of. numbers: those of its
+    sentence and its picture by their names, of which one means the same in every panel of a run
+    with the same word, head and layer. made_of: recordings that a caller handed in, for which its
+    runs stand, and their models; the app hands in none, so that what it keeps holds none.
     """
 
     title: str
@@ -134,14 +135,15 @@ class Panel:
         frames = (each for figure in self.figures for each in getattr(figure, "frames", ()))
         sentences = (each.sentence for each in frames)
         text = " ".join((self.title, self.finding, *sentences, *self.details))
+        figures, formulas = at_formulas(self.figures, self.typeset() if self.formulas else [])
         header = {
             "panel": self.name,
             "title": self.title,
             "bare": bare,
             "finding": self.finding,
-            "figures": [as_plain(figure, blocks) for figure in self.figures],
+            "figures": [as_plain(figure, blocks) for figure in figures],
             "details": [] if bare else list(self.details),
-            "formulas": self.typeset() if self.formulas else [],
+            "formulas": formulas,
             "first": places.is_formula_first(self.name),
             "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),

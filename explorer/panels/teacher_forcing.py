@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import logit_lens
-from explorer.analysis.figures import Matrix, truncation_note, window
+from explorer.analysis.figures import Facts, Matrix, truncation_note, window
 from explorer.analysis.formatting import (
     Written,
     plural,
@@ -50,7 +50,7 @@ def offset(run: Run) -> Panel:
     right = int((likeliest == at.stream.ids[1:]).sum())
     numbers = {
         "target": Written.by(tenths, p[best]),
-        "text_probability": Written(np.exp(np.log(p).sum()), power_of_e(float(np.log(p).sum()), 2)),
+        "text_probability": Written(np.exp(np.log(p).sum()), power_of_e(float(np.log(p).sum()), 3)),
     }
     slots = {
         **{"input": tokens[best], "target": tokens[best + 1], "p": numbers["target"]},
@@ -81,7 +81,7 @@ def offset(run: Run) -> Panel:
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(table,),
+        figures=(table, Facts(facts=((numbers["text_probability"].text, words("product")),))),
         table={
             "position": np.arange(n),
             "input": tokens[:-1],

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import escape
 from itertools import chain
-from math import cos, e, inf, isnan, log, pi, sin, sqrt, tanh
+from math import cos, e, floor, inf, isnan, log, log10, pi, sin, sqrt, tanh
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
 from explorer.analysis.formatting import (
+    HALF,
     MINUS,
     MOST_DIGITS,
     Written,
@@ -31,6 +32,7 @@ from explorer.analysis.formatting import (
     power,
 )
 from explorer.analysis.formulas import Evidence, Name, Number, RecordedPlace, checked
+from explorer.analysis.framing import Result
 from explorer.analysis.measure import Measure, MeasureContext, Untestable
 
 Node = tuple[str, dict[str, str], Any]
@@ -178,7 +180,7 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
         result = rows[0 if is_first else -1]
         others = rows[1:] if is_first else rows[:-1]
         try:
-            true = all(matches_text(_text(result), value(each)) for each in others)
+            true = all(_is_result(result, value(each), numbers) for each in others)
             true = true and _differs(result)
         except ArithmeticError:
             return None
@@ -187,10 +189,18 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     return None
 
 
-def _text(row: Sequence[Node]) -> str:
-    """The number that a row of one alone is, which stands in brackets where it is negative."""
-    (tag, _, inside), *_ = row
-    return inside if tag == "mn" else next(each[2] for each in inside if each[0] == "mn")
+def _is_result(row: Sequence[Node], made: float, numbers: Mapping[str, Number]) -> bool:
+    """True where a value is the result at its digits. One without a text of its own has
+    RESULT_DIGITS figures, of which zeros at the end are not written: 1 is 1.00."""
+    first = row[0] if row[0][0] == "mn" else next(each for each in row[0][2] if each[0] == "mn")
+    text, slot = first[2], first[1].get("data-symbol")
+    if not matches_text(text, made):
+        return False
+    if slot is None or isinstance(numbers[slot], Written):
+        return True
+    said = abs(parse_number(text))
+    place = floor(log10(said)) - RESULT_DIGITS + 1 if said else -RESULT_DIGITS
+    return abs(made - parse_number(text)) <= HALF * 10.0**place
 
 
 def _math(items: Sequence[Node]) -> Node:
@@ -220,6 +230,27 @@ def below(
         made_of[at] = "mtd", {"class": "result"}, row[at]
         rows.append(("mtr", {}, made_of))
     return "math", {"display": "block"}, [("mtable", {}, rows)]
+
+
+def result_of(line: Node, numbers: Mapping[str, Number]) -> Result:
+    """The number that a line of `below` comes to, at the component that its symbol names."""
+    rows = [each[2] for each in line[2][0][2]]
+    at = next(i for i, (_, attributes, _) in enumerate(rows[0]) if "class" in attributes)
+    ((name, text),) = _slots(rows[1][at])
+    component = next((numbers[each] for each, _ in _slots(rows[0][at])), None)
+    value = numbers[name]
+    assert isinstance(value, float | int) and isinstance(component, int | None)
+    return Result(float(value), text, component)
+
+
+def _slots(node: Node) -> Iterator[tuple[str, str]]:
+    """The numbers in a tree that stand in the places of slots: the slot and the text."""
+    tag, attributes, inside = node
+    if tag == "mn" and "data-symbol" in attributes:
+        yield attributes["data-symbol"], inside
+    elif not isinstance(inside, str):
+        for each in inside:
+            yield from _slots(each)
 
 
 def _cells(row: Sequence[Node], signs: str) -> list[list[Node]]:
@@ -395,7 +426,8 @@ class Formula:
             "id": self.id,
             "title": self.title,
             "lines": self.typeset,
-            "numbers": self.filled(numbers),
+            "numbers": (lines := self.filled(numbers)),
+            "results": [result_of(each, numbers) for each in lines],
             "symbols": self.meanings,
         }
 

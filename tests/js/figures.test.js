@@ -540,6 +540,52 @@ test("bars and edges that are cut keep the scale of all of them", () => {
   assert.ok(sizes(graph, wide).includes(few[0]));
 });
 
+test("a framed number is kept where rows are left out, and its frame goes with it", () => {
+  const n = 30;
+  const at = 17;
+  const values = Float32Array.from({ length: n }, (_, i) => n - i);
+  const bar = (value) => ({
+    label: "",
+    values: [value],
+    texts: [`${value}`],
+    selected: false,
+    outline: null,
+  });
+  const strip = (value) => ({ label: "", values: [value], text: "", sign: "", selected: false });
+  const all = {
+    bars: { rows: [...values].map(bar), mark: null },
+    strips: { strips: [...values].map(strip) },
+    texttable: { rows: [...values].map((value) => [`${value}`]), keys: [], selected: -1 },
+    dials: { dials: [...values].map((value) => ({ text: `${value}`, selected: false })) },
+    facts: { facts: [...values].map((value) => [`${value}`, ""]) },
+    matrix: {
+      rows: [...values].map(String),
+      columns: ["0"],
+      values,
+      words: [...values].map(String),
+      bold: [],
+      pale: [],
+      keys: [],
+      column_keys: [],
+      marks: [],
+    },
+  };
+  const text = {
+    bars: ({ rows }, row) => rows[row].texts[0],
+    strips: ({ strips }, row) => `${strips[row].values[0]}`,
+    texttable: ({ rows }, row) => rows[row][0],
+    dials: ({ dials }, row) => dials[row].text,
+    facts: ({ facts }, row) => facts[row][0],
+    matrix: ({ words }, row) => words[row],
+  };
+  for (const [kind, of] of Object.entries(all)) {
+    const few = cut({ ...plain, kind, ...of, framed: [[at, 0]] }, 4);
+    assert.equal(few.framed.length, 1, kind);
+    assert.ok(few.framed[0][0] < 5, kind);
+    assert.equal(text[kind](few, few.framed[0][0]), `${n - at}`, kind);
+  }
+});
+
 test("what a title or a sentence names is kept, and a sign stands where tokens are left out", () => {
   const labels = "The · animal · cross · [CLS] · it · . · ‧ep · Nepal · 9 it · an".split(" · ");
   assert.deepEqual(namedIn(labels, "“it” attends to “animal”."), [4, 8, 1]);

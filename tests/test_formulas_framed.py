@@ -1,0 +1,111 @@
+"""One law of formulas beside pictures: what a formula comes to is framed in the picture, at that
+very number, to the digits that are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import framed
+import pytest
+from conftest import in_turn, needs_smollm2
+from ordinary_sentences import SENTENCES
+from test_formulas import NOTES
+
+from explorer.analysis.formatting import matches_text, parse_number
+from explorer.analysis.formulas import RecordedPlace
+from explorer.analysis.framing import TOLD
+from explorer.analysis.measure import MeasureContext, Untestable
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.text.formulas import FORMULAS
+from models.run import Run
+
+pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
+OWN = ("encoder", "decoder", "translator", "induction", "twin-post", "twin-pre", "minilm")
+TEXTS = in_turn(SENTENCES, 24, "framed")[:2]
+# Pictures in which no number of theirs stands: their formulas are symbols.
+SYMBOLS = {"jacobian", "mean-distance", "width", "values"}
+SLOW = {"jacobian-product": "gradients.deep_stack"}  # takes long, and depends little on the text
+
+
+def panels(run: Run, names: Mapping[str, Callable[..., Panel]]) -> list[Panel]:
+    """The panels of a run that have formulas, those of a translator's encoder too."""
+    every = run.recording().attention
+    ways = ({}, {"attention": every[0].name}) if len(every) > 1 else ({},)
+    made = []
+    for function, way in product(names.values(), ways):
+        if not set(way) <= set(signature(function).parameters):
+            continue
+        try:
+            made.append(function(run, **way))
+        except ValueError:
+            continue
+    return [each for each in made if each.formulas]
+
+
+def is_told(datum: float | str, text: str) -> bool:
+    """True where a number, or what a text tells, is what is written at its digits."""
+    if isinstance(datum, str):
+        told = TOLD.fullmatch(datum)
+        return told is not None and matches_text(text, parse_number(told["number"]))
+    return matches_text(text, datum)
+
+
+def unframed(header: Mapping[str, Any]) -> list[Any]:
+    """The results of a panel's formulas that no frame of its payload is around."""
+    missing = []
+    for formula in header["formulas"]:
+        places = [
+            each
+            for figure in framed.figures(header, formula["id"])
+            for each in framed.framed(figure)
+        ]
+        assert len(formula["results"]) == len(formula["numbers"])
+        missing += [
+            (formula["id"], text)
+            for _, text, component in formula["results"]
+            if not any(
+                is_told(datum, text)
+                and (component is None or not name.isdecimal() or name == str(component))
+                for datum, name in places
+            )
+        ]
+    return missing
+
+
+@pytest.mark.parametrize("model", [*OWN, pytest.param("smollm2", marks=needs_smollm2)])
+def test_what_a_formula_comes_to_is_framed_at_that_number(model: str) -> None:
+    spec.panel_names()
+    slow = set() if model == "encoder" else set(SLOW)
+    left_out = {SLOW[id] for id in slow}
+    names = {name: each for name, each in spec.PANELS.items() if name not in left_out}
+    for text in TEXTS[: 1 if model == "smollm2" else None]:
+        run, found = Run(model, text), set()
+        for panel in panels(run, names):
+            header = framed.payload(panel)
+            assert not (missing := unframed(header)), (panel.call, missing)
+            found |= {each["id"] for each in header["formulas"] if each["numbers"]}
+        place = RecordedPlace(MeasureContext.of(run), 0, 0, 2)
+        for id in set(NOTES.split()) - SYMBOLS - found - slow:
+            with pytest.raises((Untestable, ValueError)):
+                assert not FORMULAS[id].filled(FORMULAS[id].evidence(place).numbers), id
+                raise Untestable("no numbers make it true")
+
+
+def test_the_component_of_an_output_is_its_largest_and_a_lost_frame_is_found() -> None:
+    panel = spec.PANELS["anatomy.weight"](Run("encoder", TEXTS[0]), step="Sum")
+    header = framed.payload(panel)
+    (frame,) = (each for each in header["figures"][1]["frames"] if each["label"] == "Sum")
+    (strips,) = (each for each in frame["figures"] if each["kind"] == "strips")
+    ((at, component),) = strips["framed"]
+    values = strips["strips"][at]["values"]
+    assert strips["strips"][at]["label"] == "z"
+    assert abs(values[component]) == abs(values).max()
+    assert not unframed(header)
+    strips["framed"] = []
+    assert [id for id, _ in unframed(header)] == ["attention"]
+    strips["framed"] = [[at, (component + 1) % len(values)]]
+    assert [id for id, _ in unframed(header)] == ["attention"]
