@@ -82,12 +82,15 @@ export function flow(pen, figure, box) {
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-/** What of a flow says how wide its layers are. @param {Flow} figure */
-export const place = ({ level, layer, band, current }) => ({
+/** What of a flow says how wide its layers are, which words race and what is out. @param {Flow} figure */
+export const place = ({ level, layer, band, current, matters, lanes: all, edits }) => ({
   level,
   layer,
   band,
   current,
+  matters,
+  lanes: all,
+  edits,
 });
 
 /** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
@@ -646,16 +649,17 @@ function guess(pen, figure, plan, layer, at, isSpine) {
   const [word] = layer.says;
   const y = across + BELOW * letter + (figure.level ? 0 : 0.25 * letter);
   const isTold = at === told(figure);
+  const [changed] = isEnd(figure) && isTold ? figure.lanes.filter(({ were }) => were >= 0) : [];
   if (plan.turned) {
     if (isTold && !figure.level)
       flap(pen, figure, across + (across > 16 * letter ? -6 : 6) * letter, to - 1.5 * letter);
     else if (isTold) besideRow(pen, figure, plan, layer, at, `“${word}”`, { bold: true }, true);
+    if (changed) changes(pen, figure, plan, y);
     return;
   }
   if (isTold) {
     flap(pen, figure, figure.level ? from + 0.84 * (to - from) : (from + to) / 2, y);
-    const [lane] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
-    if (isEnd(figure) && lane) changes(pen, figure, plan, y);
+    if (changed) changes(pen, figure, plan, y);
     return;
   }
   const before = figure.layers[at - 1]?.says?.[0];
@@ -690,12 +694,18 @@ function changes(pen, figure, plan, y) {
     each.were > best.were ? each : best,
   );
   const offset = layers.length - lane.places.length + 1;
+  const [below, style] = [y + 2 * pen.letter, { bold: true, size: 0.82 }];
+  /** @type {import("./draw.js").TextStyle} */
+  const name = { size: 0.85, alpha: 0.75, anchor: "end" };
+  const [x, label] = [plan.edge[0] - 0.6 * pen.letter, `“${lane.label}”`];
+  if (!plan.turned && pen.isFree(pen.box(x, below, label, name))) pen.text(x, below, label, name);
   for (const at of matters) {
     const [before, after] = [lane.was_places[at - offset + 1], lane.places[at - offset + 1]];
     if (before === undefined) continue;
     const text = before === after ? ordinal(after) : `${ordinal(before)} → ${ordinal(after)}`;
     const x = (plan.starts[at] + plan.ends[at]) / 2;
-    pen.freely(x, y + 2 * pen.letter, text, { bold: true, size: 0.82, anchor: "middle" });
+    if (plan.turned) besideRow(pen, figure, plan, layers[at], at, text, style);
+    else pen.freely(x, below, text, { ...style, anchor: "middle" });
   }
 }
 

@@ -2,7 +2,7 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import { END, count, isAsked, LASTS, share, spoken, stopOf, WIDEN } from "./beam_figure.js";
+import { END, count, isAsked, LASTS, lasts, share, spoken, stopOf, WIDEN } from "./beam_figure.js";
 import { bus } from "./bus.js";
 import { place, writtenRow } from "./flow_figure.js";
 import { labelsOf, toggled } from "./flow_rows.js";
@@ -26,8 +26,6 @@ const CHOICES = 3; // likeliest words to choose from, beside the rival
 export function player(view, at, paint) {
   const figure = view.figures[at];
   view.beam = { ...view.beam, at, paint };
-  figure.yours = view.guessed?.[guessKey(figure)];
-  figure.hues = view.hues?.[guessKey(figure)];
   if (!view.aside) {
     view.beam.echoes ||= new Echoes();
     figure.go = (/** @type {number} */ to, echo = false) => {
@@ -46,6 +44,12 @@ export function player(view, at, paint) {
   }
   view.root.classList.toggle("night", isAsked(figure));
   return isAsked(figure) && !view.aside ? stage(view) : bar(view);
+}
+
+/** Put into a flow what is known from before: the reader's guess, and the colours of its words. @param {View} view @param {any} figure */
+export function remember(view, figure) {
+  figure.yours = view.guessed?.[guessKey(figure)];
+  figure.hues = view.hues?.[guessKey(figure)];
 }
 
 /** The flow as it is now. @param {View} view */
@@ -199,15 +203,16 @@ function shown(view, isSaid = false) {
 /** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before */
 function glide(view, before) {
   const figure = now(view);
-  cancelAnimationFrame(view.beam.frame);
+  cancelAnimationFrame(view.gliding[view.beam.at]);
   if (still()) return view.beam.paint();
   const began = performance.now();
+  const all = lasts({ ...figure, ...before }, figure);
   const tick = (/** @type {number} */ time) => {
-    const part = share(time - began, 0, WIDEN);
+    const ms = Math.max(0, time - began);
     if (now(view) !== figure || !view.root.isConnected) return;
-    if (part >= 1) return view.beam.paint();
-    view.beam.paint({ ...figure, from: { ...before, share: part } });
-    view.beam.frame = requestAnimationFrame(tick);
+    if (ms >= all) return view.beam.paint();
+    view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
+    view.gliding[view.beam.at] = requestAnimationFrame(tick);
   };
   tick(began);
 }
@@ -393,10 +398,12 @@ function play(view) {
   };
   const ending = () => {
     const began = performance.now();
+    const all = calm ? 0 : lasts({ ...figure, ...before }, figure);
     const last = (/** @type {number} */ time) => {
-      const part = calm ? 1 : share(time - began, 0, WIDEN);
-      if (part >= 1) return view.settle?.();
-      draw(undefined, part);
+      const ms = Math.max(0, time - began);
+      if (ms >= all) return view.settle?.();
+      figure.ms = undefined;
+      view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       frame = requestAnimationFrame(last);
     };
     frame = requestAnimationFrame(last);
@@ -497,7 +504,6 @@ function drag(view, event) {
     const to = found < 0 ? count(figure) : found;
     if (to === figure.current) return;
     view.settle?.();
-    cancelAnimationFrame(view.beam.frame);
     figure.current = to;
     shown(view);
     view.beam.paint();
@@ -545,6 +551,7 @@ function stage(view) {
       ...view.guessed,
       [guessKey(figure)]: word.trim().toLowerCase(),
     };
+    remember(view, figure);
     gap.textContent = word.trim() || "?";
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
@@ -641,7 +648,8 @@ async function late(view, figure) {
     if (table) colour(view, figure, table);
     if (!view.root.isConnected || now(view) !== figure) return;
     view.beam.choose?.();
-    if (!view.settle && !isAsked(figure)) view.beam.paint();
+    const moves = view.settle || view.gliding[view.beam.at] !== undefined; // to what it is now
+    if (!moves && !isAsked(figure)) view.beam.paint();
   };
   if (told.has(out)) {
     figure.isLate = true;

@@ -4,7 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { fly, outputs, player, pressedColumn } from "./flow_player.js";
+import { fly, outputs, player, pressedColumn, remember } from "./flow_player.js";
 import { inTheDark } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
@@ -83,6 +83,7 @@ export default mount("panel", style, (view) => {
   const before = view.figures || [];
   const places = outputs(view);
   view.figures = resolved(figures, view.blocks);
+  for (const each of view.figures) if (isFlow(each)) remember(view, each);
   const starts = view.figures.map((/** @type {any} */ each, /** @type {number} */ at) =>
     each.kind === LINKED ? undefined : startOf(before[at], each),
   );
@@ -238,7 +239,10 @@ function soon(view, at) {
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
-  if (!one) cancelAnimationFrame(view.gliding[at]);
+  if (!one) {
+    cancelAnimationFrame(view.gliding[at]);
+    view.gliding[at] = undefined;
+  }
   if (!one && !isFlow(view.figures[at])) view.settle?.();
   const box = view.boxes[at];
   const { type: size, room } = view;
