@@ -38,6 +38,17 @@ export function inTheDark(figure, look) {
     : [figure, look];
 }
 
+/** A panel as a file shows it: a question belongs to the page, so that the beam stands at its end. @param {any} header @param {any[]} figures */
+export function answered(header, figures) {
+  const asked = figures.find((one) => one.kind === "flow" && isAsked(one));
+  if (!asked) return { header, figures };
+  const end = { ...asked, current: count(asked) };
+  return {
+    header: { ...header, finding: end.stops[end.current].finding },
+    figures: figures.map((one) => (one === asked ? end : one)),
+  };
+}
+
 /** Whether the beam has come to the end. @param {Flow} figure */
 export const isEnd = (figure) => figure.level === 0 && figure.current >= count(figure);
 

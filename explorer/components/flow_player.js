@@ -42,8 +42,7 @@ export function player(view, at, paint) {
     until(view, "drag", () => view.root.removeEventListener("pointerdown", down));
     late(view, figure);
   }
-  view.root.classList.toggle("night", isAsked(figure));
-  return isAsked(figure) && !view.aside ? stage(view) : bar(view);
+  return isAsked(figure) ? stage(view) : bar(view);
 }
 
 /** Put into a flow what is known from before: the reader's guess, and the colours of its words. @param {View} view @param {any} figure */

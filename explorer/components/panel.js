@@ -5,7 +5,7 @@
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { fly, outputs, player, pressedColumn, remember } from "./flow_player.js";
-import { inTheDark } from "./beam_figure.js";
+import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
@@ -71,6 +71,10 @@ const FEW = 12; // frames that are walked through by buttons too
 
 export default mount("panel", style, (view) => {
   if (view.same) return;
+  if (view.aside) {
+    const { header, figures: shownFigures } = answered(view.header, view.header.figures);
+    view.header = { ...header, figures: shownFigures };
+  }
   const { figures } = view.header;
   const now = alike(view.header);
   const walks = (/** @type {any} */ each) => each.frames || each.stops;
@@ -136,6 +140,9 @@ function build(view, starts) {
   view.drawn = [];
   view.edges = [];
   view.root.dataset.panel = header.panel;
+  const isDark = figures.some((each) => isFlow(each) && isAsked(each));
+  view.root.classList.toggle("night", isDark);
+  hostOf(view.root).dataset.night = isDark ? "on" : ""; // the page has links on it
   const columns = figures.map((each, at) => {
     const again = (/** @type {any} */ one) => paint(view, at, one);
     const bar = isFlow(each) ? player(view, at, again) : each.frames && slider(view, at, finding);
