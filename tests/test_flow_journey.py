@@ -334,3 +334,62 @@ FILM = """() => {
   };
   look();
 }"""
+
+
+def test_a_level_opens_and_closes_by_one_motion(visitor: Visitor) -> None:
+    """The column grows from the moment of the press, while the page makes what stands below; that
+    grows out of it, and back into it. A press ends it, and what it ends in is what keys, the
+    address and two fingers bring, too."""
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "&token=3&flow_beam=1").page
+    page.evaluate(GROWTH)
+    press(lively, "Enter", "Layer 1")
+    page.wait_for_function("below.length")
+    film = page.evaluate("film")
+    widths = [wide for wide, _ in film]
+    assert widths == sorted(widths) and len(widths) > 3
+    assert film[1][1] == film[0][1], "it opens before its page is there"
+    assert page.evaluate("below") == [[400, "ease-in-out"]] * 2
+    press(lively, "Escape", "Model")
+    page.wait_for_function("below.length === 4")
+    page.wait_for_function("wide => film.at(-1)[0] === wide", arg=widths[0])
+    expect(page.locator(".panel .figure")).to_have_count(1)  # what went back in is gone
+    settled = picture(page)
+    page.locator(".flow-layer").nth(1).hover(force=True)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -60)
+    expect(page.locator(HERE)).to_have_text("Layer 1")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_timeout(500)
+    page.mouse.wheel(0, 60)
+    expect(page.locator(HERE)).to_have_text("Model")
+    page.keyboard.up("Control")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.mouse.move(0, 0)
+    page.wait_for_function(
+        "one => root.querySelector('.figure svg').outerHTML === one", arg=settled
+    )
+    lively.leave()
+
+
+# In each frame how wide the column of layer 1 is, and how many figures there are; and how long what
+# stands below the whole machine moves, and how.
+GROWTH = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  window.root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  window.below = [];
+  const animate = Element.prototype.animate;
+  Element.prototype.animate = function (frames, timing) {
+    if (this.matches('.figure')) below.push([timing.duration, timing.easing]);
+    return animate.call(this, frames, timing);
+  };
+  const look = () => {
+    const box = root.querySelectorAll('.flow-layer')[1]?.dataset.box;
+    const wide = Number(box?.split(' ')[2]);
+    const n = root.querySelectorAll('.figure').length;
+    if (wide && film.at(-1)?.[0] !== wide) film.push([wide, n]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""

@@ -15,6 +15,7 @@ export const [WIDEN, ARRIVE, GROW, OPEN, SLIDE, FLIP, LASTS] = [
 ]; // milliseconds of a layer that is told slowly: it has widened, parcels arrived, ...
 const GLIDE = 300; // milliseconds that a lane slides
 const MORPH = 400; // that bars slide in the end, and that one axis becomes the other
+export const ZOOM = 400; // that a level takes to open, or to close
 const SORT = 300; // that lanes change their order, after that
 export const DARKEN = 200; // that a line takes to become dark
 const TURN = 120; // that a half of the guess turns
@@ -84,10 +85,14 @@ const comesFrom = (figure) =>
 /** The milliseconds that bars slide from one figure to another. @param {Flow} from @param {Flow} to */
 const slides = (from, to) => (isEnd(from) || isEnd(to) ? MORPH : GLIDE);
 
+/** The milliseconds that columns take to their places. @param {Flow} from @param {Flow} to */
+export const widens = (from, to) => (from.level === to.level ? WIDEN : ZOOM);
+
 /** The milliseconds that the way from one figure to another takes: bars slide, then lanes change their order. @param {Flow} from @param {Flow} to */
 export function lasts(from, to) {
   const order = (/** @type {Flow} */ { lanes: all }) => all.map(({ label }) => label).join("\n");
-  return slides(from, to) + (order(from) === order(to) ? 0 : SORT);
+  const race = slides(from, to) + (order(from) === order(to) ? 0 : SORT);
+  return Math.max(widens(from, to), race);
 }
 
 /** The places of a lane: before the column, where it is now, and after which moments. @param {Flow} figure @param {any} lane */

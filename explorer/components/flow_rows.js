@@ -59,7 +59,9 @@ export function streams(pen, figure, plan) {
   const dark = share(figure.from?.ms, 0, DARKEN);
   figure.bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
     const first = plan.firsts[at];
-    [...band.rows, ...(band.rest ? [band.rest] : [])].forEach((label, row) => {
+    const few = figure.zoom?.few ?? 0;
+    const all = [...band.rows, ...(band.rest ? [band.rest] : [])];
+    const one = (/** @type {string} */ label, /** @type {number} */ row) => {
       const across = plan.rows[first + row];
       const chosen = row === band.selected;
       const isRest = row === band.rows.length;
@@ -165,6 +167,16 @@ export function streams(pen, figure, plan) {
         },
         draw,
       );
+    };
+    all.forEach((label, row) => {
+      // On the way to a level of one row the others go to it, and are gone there.
+      if (row === band.selected || all.length === 1 || !few) one(label, row);
+      else
+        pen.put(
+          "g",
+          { opacity: (1 - few).toFixed(2) },
+          pen.apart(() => one(label, row)),
+        );
     });
   });
 }

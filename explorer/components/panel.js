@@ -4,7 +4,15 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { fly, outputs, player, pressedColumn, remember } from "./flow_player.js";
+import {
+  fly,
+  go as goInFlow,
+  goOn,
+  outputs,
+  player,
+  pressedColumn,
+  remember,
+} from "./flow_player.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
@@ -86,6 +94,10 @@ export default mount("panel", style, (view) => {
   view.settle?.();
   const before = view.figures || [];
   const places = outputs(view);
+  const below = (view.boxes || []).slice(1).map((/** @type {HTMLElement} */ element) => ({
+    element,
+    box: element.getBoundingClientRect(),
+  }));
   view.figures = resolved(figures, view.blocks);
   for (const each of view.figures) if (isFlow(each)) remember(view, each);
   const starts = view.figures.map((/** @type {any} */ each, /** @type {number} */ at) =>
@@ -97,6 +109,8 @@ export default mount("panel", style, (view) => {
     else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
     fly(view, at, before[at], places);
   });
+  if (view.figures.some(isFlow) && view.figures.length + before.length > 2)
+    goOn(view, before[0], below);
   const [linked, grid] = [LINKED, HEADS].map((kind) =>
     view.figures.find((/** @type {any} */ each) => each.kind === kind),
   );
@@ -396,9 +410,12 @@ function press(view, target, event) {
 }
 
 /** @param {View} view @param {string[]} names @param {any[]} values */
-const send = (view, names, values) =>
-  names.length &&
-  view.send("select", Object.fromEntries(names.map((name, i) => [name, values[i]])));
+function send(view, names, values) {
+  if (!names.length) return;
+  const select = Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  if (view.figures.some(isFlow)) goInFlow(view, select);
+  else view.send("select", select);
+}
 
 /** @param {Element} cells @param {MouseEvent} event @returns {number[]} */
 function cellUnder(cells, event) {
