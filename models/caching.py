@@ -27,6 +27,7 @@ from models.results import (
     Circuits,
     Norm,
     WholeWord,
+    softmax,
 )
 
 Result = TypeVar("Result")
@@ -305,12 +306,13 @@ class CachedModel(Model):
         next_tokens: Sequence[tuple[int, float]],
         limit: int = whole_words.MAX_WORDS,
         token: int = -1,
+        least: float = whole_words.MIN_PROBABILITY,
     ) -> dict[int, WholeWord]:
         """The words of several pieces that begin with the likeliest tokens after one of a
         recording's, by the token, as `models.whole_words`; none for a long text, for an edited run,
         and where a part of the text is read as other tokens."""
         model, n = self.uncached, len(recording.streams[-1].tokens)
-        followed = whole_words.followed_tokens(model, next_tokens, limit)
+        followed = whole_words.followed_tokens(model, next_tokens, limit, least)
         if not followed or recording.edits or n > MAX_COMPLETED:
             return {}
         n_read = token % n + 1
@@ -327,11 +329,16 @@ class CachedModel(Model):
             return {}
         return memo(recording, key, lambda: in_slot(make))
 
-    def words_after(self, recording: Recording, token: int) -> dict[int, WholeWord]:
+    def words_after(
+        self, recording: Recording, token: int, also: Sequence[int] = ()
+    ) -> dict[int, WholeWord]:
         """The words of several pieces that the likeliest tokens after one of a recording's begin,
-        by the token."""
+        by the token. also: further tokens, however likely each is."""
         scores = self.logits(recording, recording.streams[-1].name, token)
-        return self.predicted_words(recording, whole_words.likely_tokens(scores), token=token)
+        words = self.predicted_words(recording, whole_words.likely_tokens(scores), token=token)
+        p = softmax(scores)
+        further = [(id, float(p[id])) for id in also if id not in words]
+        return words | self.predicted_words(recording, further, len(further), token, least=0)
 
 
 # What a model computes of a recording, kept beside it.

@@ -23,11 +23,15 @@ SHORT_WORDS = frozenset(
 
 
 def followed_tokens(
-    model: Model, next_tokens: Sequence[tuple[int, float]], limit: int = MAX_WORDS
+    model: Model,
+    next_tokens: Sequence[tuple[int, float]],
+    limit: int = MAX_WORDS,
+    least: float = MIN_PROBABILITY,
 ) -> tuple[tuple[int, float], ...]:
     """Those of the next tokens that may begin a longer word, with their probabilities; none for a
     model that continues no text. next_tokens: the likeliest first; `limit` of them are followed,
-    and of all others those of a letter or two that are no word."""
+    those of a probability of at least `least`, and of all others those of a letter or two that are
+    no word."""
     if model.card.kind != "decoder" or not model.capabilities.writes:
         return ()
     likely = [(int(id), float(probability)) for id, probability in next_tokens[:MAX_LISTED]]
@@ -35,8 +39,7 @@ def followed_tokens(
     return tuple(
         token
         for at, (token, label) in enumerate(zip(likely, labels))
-        if label[-1:].isalnum()
-        and ((at < limit and token[1] >= MIN_PROBABILITY) or is_initial(label))
+        if label[-1:].isalnum() and ((at < limit and token[1] >= least) or is_initial(label))
     )
 
 

@@ -236,3 +236,26 @@ def test_words_are_named_only_where_they_stand_out_of_chance() -> None:
         for unit, cosine, (label, words) in zip(best, near, stop.units, strict=True):
             assert label.startswith(f"unit {unit}: ")
             assert not words or cosine >= least
+
+
+def test_a_file_shows_what_comes_out_and_no_question() -> None:
+    """Of the state without a beam, too: the question belongs to the page."""
+    run = Run("encoder", WAITER)
+    panel, end = architecture.flow(run), architecture.flow(run, beam="end")
+    assert panel.figures[0].current < 0
+    drawn = [re.sub("<title>.*?</title>", "", each.still) for each in (panel, end)]
+    for each in drawn:
+        assert panel.figures[0].lanes[0].text in each
+    lanes = [each[each.index("flow-output") :] for each in drawn]
+    assert lanes[0] == lanes[1]
+
+
+def test_a_piece_of_a_word_that_races_has_its_rest() -> None:
+    """However unlikely it is: what is offered as a guess is a whole word."""
+    run = Run("smollm2", "Paris is the capital of France. Rome is the capital of")
+    recording = run.recording()
+    model, token = loaded(recording), len(recording.streams[0].tokens) - 1
+    for lane in architecture.flow(run, beam="end").figures[0].lanes:
+        written = model.resume(recording, token + 1).logits_after([[lane.id]])[0]
+        goes_on = model.labels([int(written.argmax())])[0]
+        assert bool(lane.rest) == (goes_on[:1] == "‧" and goes_on[1:].isalpha()), lane.label

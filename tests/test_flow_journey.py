@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import driver
 import pytest
@@ -11,7 +11,7 @@ from driver import MARKS, Visitor
 from playwright.sync_api import Page, expect
 
 from explorer.panels import architecture
-from models.edits import from_line
+from models.edits import HideWord, from_line
 from models.run import Run
 
 pytestmark = MARKS
@@ -276,3 +276,120 @@ def test_an_opened_weight_has_one_player(visitor: Visitor) -> None:
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press(" ")
     page.wait_for_selector(".panel svg:has-text('Step 4 of 7')")
+
+
+def test_what_is_taken_out_slides_its_bars_then_sorts_them(visitor: Visitor) -> None:
+    """Bars come to their lengths in the old order, beside ghosts of what stood; then the rows
+    change places. The line gets dark on the way, and nothing of the picture is made anew."""
+    run, token = Run("encoder", "The waiter brought the soup but it was cold."), 7
+    before = [each.label for each in architecture.flow(run, token, beam="end").figures[0].lanes]
+    edited = run.under((HideWord(5),))
+    after = [each.label for each in architecture.flow(edited, token, beam="end").figures[0].lanes]
+    assert before != after
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = lively.page
+    page.goto(f"{lively.server}/architecture?text={quote_plus(run.text)}&token=7&flow_beam=end")
+    page.wait_for_selector(".panel[data-token] .flow-bar")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_load_state("networkidle")
+    page.evaluate(FILM)
+    page.get_by_role("button", name="soup, read").click()
+    page.wait_for_selector(".panel .finding:has-text('Without')")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_function("words => film.at(-1).words.join() === words.join()", arg=after)
+    film = page.evaluate("film")
+    assert film[0]["words"] == before and page.evaluate("root.isConnected")
+    moved = [at for at, each in enumerate(film) if each["words"] != before]
+    assert all(each["ghosts"] for each in film[moved[0] :])
+    slides = {each["bars"] for each in film[: moved[0]]}
+    assert len(slides) > 2 and len({each["bars"] for each in film[moved[0] :]}) == 1
+    darks = [each["dark"] for each in film]
+    assert darks == sorted(darks) and darks[0] == 0 < darks[-1] and len({*darks}) > 2
+    lively.leave()
+
+
+# What the lanes of a flow show in each frame: their words from top to foot, the lengths of their
+# bars, how many ghosts there are, and how dark the line of a word is.
+FILM = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  window.root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  const look = () => {
+    const rows = [...root.querySelectorAll('.flow-lane')].map((lane) => ({
+      word: lane.querySelector('text').textContent,
+      top: lane.getBBox().y,
+      bar: lane.querySelector('.flow-length').getAttribute('width'),
+      ghost: lane.querySelectorAll('[stroke-dasharray]').length,
+    }));
+    const dark = root.querySelector('.flow-dark')?.getAttribute('stroke-opacity') ?? 0;
+    const bars = [...rows].sort((a, b) => (a.word < b.word ? -1 : 1)).map((each) => each.bar);
+    rows.sort((a, b) => a.top - b.top);
+    film.push({
+      words: rows.map((each) => each.word),
+      bars: bars.join(),
+      ghosts: rows.reduce((sum, each) => sum + each.ghost, 0),
+      dark: Number(dark),
+    });
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def test_a_level_opens_and_closes_by_one_motion(visitor: Visitor) -> None:
+    """The column grows from the moment of the press, while the page makes what stands below; that
+    grows out of it, and back into it. A press ends it, and what it ends in is what keys, the
+    address and two fingers bring, too."""
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "&token=3&flow_beam=1").page
+    page.evaluate(GROWTH)
+    press(lively, "Enter", "Layer 1")
+    page.wait_for_function("below.length")
+    film = page.evaluate("film")
+    widths = [wide for wide, _ in film]
+    assert widths == sorted(widths) and len(widths) > 3
+    assert film[1][1] == film[0][1], "it opens before its page is there"
+    assert page.evaluate("below") == [[400, "ease-in-out"]] * 2
+    press(lively, "Escape", "Model")
+    page.wait_for_function("below.length === 4")
+    page.wait_for_function("wide => film.at(-1)[0] === wide", arg=widths[0])
+    expect(page.locator(".panel .figure")).to_have_count(1)  # what went back in is gone
+    settled = picture(page)
+    page.locator(".flow-layer").nth(1).hover(force=True)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -60)
+    expect(page.locator(HERE)).to_have_text("Layer 1")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_timeout(500)
+    page.mouse.wheel(0, 60)
+    expect(page.locator(HERE)).to_have_text("Model")
+    page.keyboard.up("Control")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.mouse.move(0, 0)
+    page.wait_for_function(
+        "one => root.querySelector('.figure svg').outerHTML === one", arg=settled
+    )
+    lively.leave()
+
+
+# In each frame how wide the column of layer 1 is, and how many figures there are; and how long what
+# stands below the whole machine moves, and how.
+GROWTH = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  window.root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  window.below = [];
+  const animate = Element.prototype.animate;
+  Element.prototype.animate = function (frames, timing) {
+    if (this.matches('.figure')) below.push([timing.duration, timing.easing]);
+    return animate.call(this, frames, timing);
+  };
+  const look = () => {
+    const box = root.querySelectorAll('.flow-layer')[1]?.dataset.box;
+    const wide = Number(box?.split(' ')[2]);
+    const n = root.querySelectorAll('.figure').length;
+    if (wide && film.at(-1)?.[0] !== wide) film.push([wide, n]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""

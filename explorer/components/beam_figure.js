@@ -14,6 +14,10 @@ export const [WIDEN, ARRIVE, GROW, OPEN, SLIDE, FLIP, LASTS] = [
   300, 1000, 1200, 1400, 1600, 1900, 2400,
 ]; // milliseconds of a layer that is told slowly: it has widened, parcels arrived, ...
 const GLIDE = 300; // milliseconds that a lane slides
+const MORPH = 400; // that bars slide in the end, and that one axis becomes the other
+export const ZOOM = 400; // that a level takes to open, or to close
+const SORT = 300; // that lanes change their order, after that
+export const DARKEN = 200; // that a line takes to become dark
 const TURN = 120; // that a half of the guess turns
 const NIGHT = { ground: "#1c150e", ink: "#ffdf9b" }; // of the flap in both themes
 
@@ -33,6 +37,17 @@ export function inTheDark(figure, look) {
         { ...look, ...DARK },
       ]
     : [figure, look];
+}
+
+/** A panel as a file shows it: a question belongs to the page, so that the beam stands at its end. @param {any} header @param {any[]} figures */
+export function answered(header, figures) {
+  const asked = figures.find((one) => one.kind === "flow" && isAsked(one));
+  if (!asked) return { header, figures };
+  const end = { ...asked, current: count(asked) };
+  return {
+    header: { ...header, finding: end.stops[end.current].finding },
+    figures: figures.map((one) => (one === asked ? end : one)),
+  };
 }
 
 /** Whether the beam has come to the end. @param {Flow} figure */
@@ -59,6 +74,25 @@ export function share(ms, from, to) {
   if (ms === undefined) return 1;
   const part = Math.max(0, Math.min(1, (ms - from) / (to - from)));
   return part * part * (3 - 2 * part);
+}
+
+/** The figure that a figure is on its way from, undefined where it is on none. @param {Flow} figure @returns {Flow | undefined} */
+const comesFrom = (figure) =>
+  figure.from?.ms === undefined
+    ? undefined
+    : { ...figure, ...figure.from, ms: undefined, from: undefined };
+
+/** The milliseconds that bars slide from one figure to another. @param {Flow} from @param {Flow} to */
+const slides = (from, to) => (isEnd(from) || isEnd(to) ? MORPH : GLIDE);
+
+/** The milliseconds that columns take to their places. @param {Flow} from @param {Flow} to */
+export const widens = (from, to) => (from.level === to.level ? WIDEN : ZOOM);
+
+/** The milliseconds that the way from one figure to another takes: bars slide, then lanes change their order. @param {Flow} from @param {Flow} to */
+export function lasts(from, to) {
+  const order = (/** @type {Flow} */ { lanes: all }) => all.map(({ label }) => label).join("\n");
+  const race = slides(from, to) + (order(from) === order(to) ? 0 : SORT);
+  return Math.max(widens(from, to), race);
 }
 
 /** The places of a lane: before the column, where it is now, and after which moments. @param {Flow} figure @param {any} lane */
@@ -104,6 +138,8 @@ export function lanes(pen, figure, [left, top, wide]) {
   const { lanes: all, n_words } = figure;
   if (!all.length || isAsked(figure)) return top;
   const end = isEnd(figure);
+  const was = comesFrom(figure);
+  const slid = was ? share(figure.from.ms, 0, slides(was, figure)) : 1;
   const right = left + wide;
   const title = end
     ? say(figure.asks[1] ? "hidden_chance" : "chance")
@@ -111,7 +147,7 @@ export function lanes(pen, figure, [left, top, wide]) {
   const small = { size: 0.8, alpha: 0.85 };
   const inside = pen.apart(() => {
     pen.text(left, top, title, { bold: true, size: 0.9, room: wide });
-    const x = (/** @type {number} */ log) => right - (log / Math.log(n_words)) * wide;
+    const x = (/** @type {number} */ log) => left + reach(figure, log, wide);
     const y = top + 1.5 * letter;
     const low = y + 0.8 * letter;
     const foot = low + all.length * 2.75 * letter;
@@ -119,36 +155,45 @@ export function lanes(pen, figure, [left, top, wide]) {
       /** @type {number} */ at,
       /** @type {string} */ text,
       /** @type {any} */ anchor,
+      come = 1,
     ) => {
-      pen.text(at, y, text, { ...small, anchor });
+      pen.text(at, y, text, { ...small, anchor, alpha: 0.85 * come });
       pen.line(
         [
           [at, low],
           [at, foot],
         ],
         look.ink,
-        { "stroke-opacity": 0.14 },
+        { "stroke-opacity": 0.14 * come },
       );
     };
-    if (end) {
-      tick(left, "0", "start");
-      tick(left + wide / 2, "50%", "middle");
-      tick(right, "100%", "end");
-    } else
-      for (let place = 1; place < n_words / 2; place *= 10)
-        if (place === 1 || x(Math.log(place)) > left + 3 * letter)
-          tick(x(Math.log(place)), ordinal(place), place === 1 ? "end" : "middle");
+    const axis = (/** @type {boolean} */ isOfChance, /** @type {number} */ come) => {
+      if (isOfChance) {
+        tick(left, "0", "start", come);
+        tick(left + wide / 2, "50%", "middle", come);
+        tick(right, "100%", "end", come);
+      } else
+        for (let place = 1; place < n_words / 2; place *= 10)
+          if (place === 1 || x(Math.log(place)) > left + 3 * letter)
+            tick(x(Math.log(place)), ordinal(place), place === 1 ? "end" : "middle", come);
+    };
+    const morphs = was !== undefined && isEnd(was) !== end && slid < 1;
+    if (morphs) axis(!end, 1 - slid);
+    axis(end, morphs ? slid : 1);
     const first = all.reduce((/** @type {any} */ best, /** @type {any} */ each) =>
       Math.max(each.were, each.were < 0 ? each.chance : 0) >
       Math.max(best.were, best.were < 0 ? best.chance : 0)
         ? each
         : best,
     );
-    all.forEach((/** @type {any} */ lane, /** @type {number} */ i) =>
-      pen.group(() =>
-        row(pen, figure, lane, [left, low + (i + 0.55) * 2.75 * letter, wide], x, lane === first),
-      ),
-    );
+    const before = rowsBefore(was?.lanes ?? all, all);
+    const sorted = was ? share(figure.from.ms, slides(was, figure), lasts(was, figure)) : 1;
+    all.forEach((/** @type {any} */ lane, /** @type {number} */ i) => {
+      const at = before[i] + (i - before[i]) * sorted;
+      const y = low + (at + 0.55) * 2.75 * letter;
+      const inside = pen.apart(() => row(pen, figure, lane, [left, y, wide], lane === first));
+      pen.put("g", { class: "flow-lane" }, inside);
+    });
     const spelled = (/** @type {any} */ one) => one.label.replace("‧", "").toLowerCase();
     const there = new Set(all.map(spelled));
     const others = end
@@ -168,16 +213,25 @@ export function lanes(pen, figure, [left, top, wide]) {
   return top + (end ? 4.6 : 3.2) * letter + all.length * 2.75 * letter;
 }
 
-/** A lane. @param {Pen} pen @param {Flow} figure @param {any} lane @param {number[]} place left, middle, width @param {(log: number) => number} x @param {boolean} isAnswer */
-function row(pen, figure, lane, [left, y, wide], x, isAnswer) {
+/** The rows that words had in lanes before; one that had none takes the first that is free. @param {any[]} before @param {any[]} all */
+function rowsBefore(before, all) {
+  const labels = all.map(({ label }) => label);
+  const free = [...before.keys()].filter((at) => !labels.includes(before[at].label));
+  let last = before.length;
+  return labels.map((label) => {
+    const at = before.findIndex((each) => each.label === label);
+    return at < 0 ? (free.shift() ?? last++) : at;
+  });
+}
+
+/** A lane. @param {Pen} pen @param {Flow} figure @param {any} lane @param {number[]} place left, middle, width @param {boolean} isAnswer */
+function row(pen, figure, lane, [left, y, wide], isAnswer) {
   const { letter, look } = pen;
   const own = colourOf(pen, figure, lane, isAnswer);
   const fill = own || look.ink;
   const bar = [y + 0.35 * letter, 0.85 * letter];
   const style = { bold: Boolean(own), fill: own || undefined, size: 1.05 };
-  const { text, length, knob, mark, ghost } = isEnd(figure)
-    ? chanceOf(lane, wide)
-    : raceOf(figure, lane, left, x);
+  const { text, length, knob, mark, ghost } = onItsWay(figure, lane, wide);
   const numbers = {
     bold: Boolean(own),
     size: 0.92,
@@ -229,6 +283,7 @@ function row(pen, figure, lane, [left, y, wide], x, isAnswer) {
       "stroke-dasharray": "4 3",
     });
   pen.rect(left, bar[0], Math.max(2, length), bar[1], {
+    class: "flow-length",
     rx: 3,
     fill,
     "fill-opacity": own ? 1 : 0.38,
@@ -239,30 +294,60 @@ function row(pen, figure, lane, [left, y, wide], x, isAnswer) {
       fill: own || look.ink,
       stroke: look.paper,
       "stroke-width": 2,
-      "fill-opacity": 1,
+      "fill-opacity": knob,
+      "stroke-opacity": knob,
     });
 }
 
-/** @param {any} lane @param {number} wide */
+/** How a lane stands: its number, the length of its bar, how clearly its end is seen, a mark where it was, and the length of what stood there. @typedef {{ text: string, length: number, knob: number, mark: number | undefined, ghost: number }} Standing */
+
+/** @param {Flow} figure @param {any} lane @param {number} wide @returns {Standing} */
+const standing = (figure, lane, wide) =>
+  isEnd(figure) ? chanceOf(lane, wide) : raceOf(figure, lane, wide);
+
+/** How a lane stands on the way from a figure: its bar slides, and its number is the later one where it is reached. @param {Flow} figure @param {any} lane @param {number} wide @returns {Standing} */
+function onItsWay(figure, lane, wide) {
+  const to = standing(figure, lane, wide);
+  const was = comesFrom(figure);
+  const part = was ? share(figure.from.ms, 0, slides(was, figure)) : 1;
+  if (!was || part >= 1) return to;
+  const there = was.lanes.find(({ label }) => label === lane.label);
+  const start = there
+    ? standing(was, there, wide)
+    : { ...to, knob: 0, length: isEnd(was) ? Math.max(0, lane.were) * wide : 0 };
+  const mixed = (/** @type {number} */ a, /** @type {number} */ b) => a + (b - a) * part;
+  return {
+    ...to,
+    text: isEnd(was) === isEnd(figure) ? start.text : to.text,
+    length: mixed(start.length, to.length),
+    knob: mixed(start.knob, to.knob),
+  };
+}
+
+/** How far a place in the vocabulary, as its logarithm, reaches. @param {Flow} figure @param {number} log @param {number} wide */
+const reach = ({ n_words }, log, wide) => wide - (log / Math.log(n_words)) * wide;
+
+/** @param {any} lane @param {number} wide @returns {Standing} */
 function chanceOf({ chance, text, were, was_text }, wide) {
   const changed = were >= 0 && text !== was_text;
   return {
     text: changed ? `${was_text} → ${text}` : text,
     length: chance * wide,
-    knob: false,
+    knob: 0,
     mark: changed && were < chance ? were * wide : undefined,
     ghost: changed && were > chance ? were * wide : 0,
   };
 }
 
-/** @param {Flow} figure @param {any} lane @param {number} left @param {(log: number) => number} x */
-function raceOf(figure, lane, left, x) {
+/** @param {Flow} figure @param {any} lane @param {number} wide @returns {Standing} */
+function raceOf(figure, lane, wide) {
   const { from, to, now } = placesOf(figure, lane);
+  const start = Math.log(from);
   return {
     text: from === to ? ordinal(to) : `${ordinal(from)} → ${ordinal(to)}`,
-    length: x(now) - left,
-    knob: true,
-    mark: from > to && now < Math.log(from) - 0.05 ? x(Math.log(from)) - left : undefined,
+    length: reach(figure, now, wide),
+    knob: 1,
+    mark: from > to && now < start - 0.05 ? reach(figure, start, wide) : undefined,
     ghost: 0,
   };
 }

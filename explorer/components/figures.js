@@ -850,8 +850,8 @@ function mixed(from, to, share) {
   });
 }
 
-/** A figure between two of one make: all but its numbers is the later one's. @param {any} from @param {any} to @param {number} share @returns {any} */
-export function between(from, to, share) {
+/** A figure between two of one make: all but its numbers is the later one's. @param {any} from @param {any} to @param {number} share @param {number} [ms] milliseconds since it began @returns {any} */
+export function between(from, to, share, ms = 0) {
   const made = { ...to };
   for (const key of NUMBERS) if (key in to) made[key] = mixed(from[key], to[key], share);
   for (const key of PARTS)
@@ -859,6 +859,7 @@ export function between(from, to, share) {
       made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) =>
         between(from[key][i], one, share),
       );
-  if (made.kind === "flow") made.from = { ...place(from), share, written: writtenRow(from, to) };
+  if (made.kind === "flow")
+    made.from = { ...place(from), share, ms, written: writtenRow(from, to) };
   return made.kind === "linkedweights" ? measured(made) : made;
 }

@@ -27,7 +27,7 @@ import { sentences } from "./sentences.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 /** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, and colours by row.
- * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, yours?: string, hues?: Record<number, number> }} Flow */
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, zoom?: any, yours?: string, hues?: Record<number, number> }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
 /** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */
@@ -65,30 +65,76 @@ const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 export function flow(pen, figure, box) {
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
-  if (figure.level >= HEAD) figure = { ...kept(figure, 1), lanes: narrow ? [] : figure.lanes };
+  figure.zoom = zoomOf(figure);
+  if (figure.zoom.few === 1) figure = { ...kept(figure, 1), lanes: narrow ? [] : figure.lanes };
   const plan = between(pen, figure, box);
   const { layers, bands } = figure;
   layers.forEach((layer, at) => ground(pen, figure, plan, layer, at));
   streams(pen, figure, plan);
   if (bands.length > 1) memory(pen, figure, plan);
   layers.forEach((layer, at) => {
-    const inside = pen.apart(() => column(pen, figure, plan, layer, at));
+    const inside = pen.apart(() =>
+      seen(pen, lightOn(figure, at), () => column(pen, figure, plan, layer, at)),
+    );
     const { x, y, wide, high } = boxOf(pen, plan, layer, at);
     const place = [x, y, wide, high].map((each) => each.toFixed(1)).join(" ");
     pen.put("g", { class: "flow-layer", "data-at": at, "data-box": place }, inside);
   });
-  layers.forEach((layer, at) => heading(pen, figure, plan, layer, at));
-  track(pen, figure, plan);
+  layers.forEach((layer, at) =>
+    seen(pen, lightOn(figure, at), () => heading(pen, figure, plan, layer, at)),
+  );
+  seen(pen, 1 - figure.zoom.open, () => track(pen, figure, plan));
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-/** What of a flow says how wide its layers are. @param {Flow} figure */
-export const place = ({ level, layer, band, current }) => ({
+/** What of a flow says how wide its layers are, which words race and what is out. @param {Flow} figure */
+export const place = ({ level, layer, band, current, matters, lanes: all, edits }) => ({
   level,
   layer,
   band,
   current,
+  matters,
+  lanes: all,
+  edits,
 });
+
+/** How far a flow is opened, on its way from one level to another. `open`: its track is gone, `spread`: the heads of a layer stand side by side, `few`: one row is left of each band.
+ * @typedef {{ open: number, spread: number, few: number }} Zoom */
+
+/** @param {Flow} figure @returns {Zoom} */
+function zoomOf({ level, from }) {
+  const [before, part] = [from?.level ?? level, from?.share ?? 1];
+  const mixed = (/** @type {(level: number) => boolean} */ is) =>
+    Number(is(before)) * (1 - part) + Number(is(level)) * part;
+  return {
+    open: mixed((one) => one > 0),
+    spread: mixed((one) => one === LAYER),
+    few: mixed((one) => one >= HEAD),
+  };
+}
+
+/** How clearly a column is seen that the light has not reached, on the way to a level or from it. @param {Flow} figure @param {number} at */
+const lightOn = ({ from, current, zoom }, at) => (from && at > current ? zoom.open || 1 : 1);
+
+/** The plan of all rows: where a level keeps one of each band, the others lie on it. @param {Pen} pen @param {Flow} figure @param {Box} box @returns {Plan} */
+function planOf(pen, figure, box) {
+  if (figure.level < HEAD || labelsOf(figure).length === figure.bands.length)
+    return planned(pen, figure, box);
+  const plan = planned(pen, kept(figure, 1), box);
+  const rows = figure.bands.flatMap((/** @type {any} */ band, /** @type {number} */ at) =>
+    Array(band.rows.length + (band.rest ? 1 : 0)).fill(plan.rows[at]),
+  );
+  const firsts = figure.bands.map(
+    (/** @type {any} */ band, /** @type {number} */ at) => chosenRow(figure, at) - band.selected,
+  );
+  return { ...plan, rows, firsts };
+}
+
+/** What is drawn, so far as it is seen on the way to another level. @param {Pen} pen @param {number} opacity @param {() => void} draw */
+function seen(pen, opacity, draw) {
+  if (opacity >= 1) draw();
+  else if (opacity > 0) pen.put("g", { opacity: opacity.toFixed(2) }, pen.apart(draw));
+}
 
 /** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
 export function writtenRow({ bands: [before] }, { bands: [after] }) {
@@ -101,10 +147,11 @@ export function writtenRow({ bands: [before] }, { bands: [after] }) {
 
 /** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {Flow} figure @param {Box} box */
 function between(pen, figure, box) {
-  const plan = planned(pen, figure, box);
+  const plan = planOf(pen, figure, box);
   if (!figure.from) return plan;
-  const before = planned(pen, { ...figure, ...figure.from }, box);
-  if (before.turned !== plan.turned || before.starts.length !== plan.starts.length) return plan;
+  const before = planOf(pen, { ...figure, ...figure.from }, box);
+  const isAlike = before.turned === plan.turned && before.rows.length === plan.rows.length;
+  if (!isAlike || before.starts.length !== plan.starts.length) return plan;
   const mixed = (/** @type {number[]} */ from, /** @type {number[]} */ to) =>
     to.map((each, at) => from[at] + (each - from[at]) * figure.from.share);
   return {
@@ -112,6 +159,9 @@ function between(pen, figure, box) {
     starts: mixed(before.starts, plan.starts),
     ends: mixed(before.ends, plan.ends),
     edge: mixed(before.edge, plan.edge),
+    rows: mixed(before.rows, plan.rows),
+    foots: mixed(before.foots, plan.foots),
+    foot: mixed([before.foot], [plan.foot])[0],
   };
 }
 
@@ -256,12 +306,14 @@ function ground(pen, figure, plan, layer, at) {
     };
     pen.rect(x, y, wide, high, style);
     const isKey = isEnd(figure) && figure.matters.includes(at);
-    if (!figure.level && (inFocus || isKey))
-      pen.rect(x, y, wide, high, {
-        rx: isSpine ? 3 : 8,
-        fill: inFocus ? `url(#${light(pen, plan.turned)})` : "#f5b04c",
-        "fill-opacity": inFocus ? 1 : 0.14,
-      });
+    if (inFocus || isKey)
+      seen(pen, 1 - figure.zoom.open, () =>
+        pen.rect(x, y, wide, high, {
+          rx: isSpine ? 3 : 8,
+          fill: inFocus ? `url(#${light(pen, plan.turned)})` : "#f5b04c",
+          "fill-opacity": inFocus ? 1 : 0.14,
+        }),
+      );
   };
   pressed(pen, figure, layer, at, draw, { name: "flow-ground" });
 }
@@ -297,7 +349,7 @@ function pressed(pen, figure, layer, at, draw, more = {}) {
 function heading(pen, figure, plan, layer, at) {
   const { letter } = pen;
   const { x, y, wide, isSpine } = boxOf(pen, plan, layer, at);
-  const isBare = figure.level === 0 && at > figure.current;
+  const isBare = !figure.zoom.open && at > figure.current;
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
   const isNamed = plan.turned || figure.level > 0;
   const text = say("layer", { layer: layer.layer });
@@ -329,16 +381,32 @@ function heading(pen, figure, plan, layer, at) {
   if (!isSpine && !isBare) heads(pen, figure, plan, layer, [x, y, wide]);
 }
 
-/** Where each head of a layer stands along it, side by side. @param {FlowLayer} layer @param {number} from @param {number} wide */
-function sideBySide({ attentions }, from, wide) {
+/** Where each head of a layer stands along it, side by side, and how wide it is: on the way to one of them it takes the room of the others. @param {Flow} figure @param {FlowLayer} layer @param {number} from @param {number} wide */
+function sideBySide(figure, layer, from, wide) {
+  const { attentions } = layer;
+  const { spread, few } = zoomOf(figure);
   const ends = HEADS[Math.min(attentions.length, HEADS.length) - 1];
+  const starts = (/** @type {number} */ i) => (i ? ends[i - 1] + 0.05 : 0.01);
+  const closed = SUMS[Math.min(attentions.length, SUMS.length) - 1];
   return attentions.map((/** @type {any} */ one, /** @type {number} */ i) => {
-    const begin = from + (i ? ends[i - 1] + 0.05 : 0.01) * wide;
-    const step = (from + ends[i] * wide - begin) / count(one);
-    return {
-      step,
-      places: [...Array(count(one)).keys()].map((head) => begin + head * step),
-    };
+    const n = count(one);
+    const open = few ? 1 : spread; // a layer that closes lays its heads on each other
+    const begin = from + starts(i) * wide;
+    const end = from + ends[i] * wide;
+    const [first, last] = [begin, from + closed[i] * wide];
+    const isOne = (/** @type {number} */ head) =>
+      figure.head === head && chosenAttention(figure, layer) === one;
+    let left = begin;
+    return [...Array(n).keys()].map((head) => {
+      const own = isOne(head) ? 1 + (n - 1) * few : 1 - few;
+      const step = ((end - begin) / n) * (few ? own : 1);
+      const place = left;
+      left += step;
+      return {
+        at: first + (place - first) * open,
+        step: (last - first) * (1 - open) + step * open,
+      };
+    });
   });
 }
 
@@ -350,7 +418,9 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
   const room = plan.turned ? 0.55 * wide : wide - 0.6 * letter;
   const step = Math.max(1, Math.min(1.15 * letter, room / (n + gaps)));
   const across = plan.turned ? y + 0.9 * letter : y - 0.8 * letter;
-  const spread = isSpread(figure, layer) && !plan.turned ? sideBySide(layer, x, wide) : null;
+  const { zoom } = figure;
+  const isApart = zoom.spread > 0 && isFocus(figure, layer) && !plan.turned;
+  const spread = isApart ? sideBySide(figure, layer, x, wide) : null;
   let left = plan.turned
     ? x + wide - step * (n + gaps)
     : x + wide / 2 - (step * (n + gaps - 1)) / 2;
@@ -362,7 +432,8 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
         isFocus(figure, layer) &&
         figure.head === head &&
         chosenAttention(figure, layer) === attention;
-      const at = spread ? spread[i].places[head] + spread[i].step / 2 : left;
+      const own = spread?.[i][head];
+      const at = own ? left + (own.at + own.step / 2 - left) * zoom.spread : left;
       const removed = attention.removed.includes(head);
       const draw = () => {
         const r = Math.min(0.42 * letter, 0.4 * step) * (chosen ? 1.25 : 1);
@@ -383,7 +454,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
             look.ink,
             { "stroke-width": 2 },
           );
-        if (spread)
+        if (isSpread(figure, layer) && spread)
           pen.text(at - r - 0.3 * letter, across, `${head}`, {
             size: 0.8,
             alpha: 0.8,
@@ -454,23 +525,28 @@ function column(pen, figure, plan, layer, at) {
   const isSpine = wide < SPINE * letter;
   const chosen = chosenRow(figure, layer.band);
   const across = plan.rows[chosen];
-  if (figure.level === 0 && at > figure.current) return; // the light has not been there
+  if (!figure.zoom.open && at > figure.current) return; // the light has not been there
   const { ms } = isFocus(figure, layer) ? figure : /** @type {any} */ ({});
   const start = from + (isSpine ? 2 : plan.turned ? 1.6 * letter : 0.8 * letter);
   const n = layer.attentions.length;
-  const spread = isSpread(figure, layer) ? sideBySide(layer, from, wide) : null;
+  const { spread: apart, few } = isFocus(figure, layer)
+    ? figure.zoom
+    : { spread: 0, few: figure.zoom.few };
+  const spread = apart > 0 ? sideBySide(figure, layer, from, wide) : null;
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
-    const ends = spread
-      ? HEADS[Math.min(n, HEADS.length) - 1].map((share) => share + 0.02)
-      : (plan.turned ? DOWN : SUMS)[Math.min(n, SUMS.length) - 1];
-    const sums = ends.map((share) => from + share * wide);
+    const ends = (plan.turned ? DOWN : SUMS)[Math.min(n, SUMS.length) - 1];
+    const wider = HEADS[Math.min(n, HEADS.length) - 1];
+    const sums = ends.map(
+      (share, at) => from + (share + (wider[at] + 0.02 - share) * apart) * wide,
+    );
     const begin = i ? sums[i - 1] + 0.8 * letter : start;
     const sum = isSpine ? from + 0.75 * wide : sums[i];
-    if (spread) eachHead(pen, figure, plan, layer, attention, spread[i]);
-    else {
+    const where = spread?.[i];
+    if (where) seen(pen, apart, () => eachHead(pen, figure, plan, layer, attention, where));
+    seen(pen, (1 - apart) * (figure.from ? 1 - few : 1), () => {
       if (!isSpine && figure.level) faint(pen, plan, attention, begin, sum);
       curves(pen, figure, plan, layer, attention, [begin, sum, chosen, isSpine ? 1 : Infinity]);
-    }
+    });
     const [x, y] = point(plan, sum, across);
     const size = Math.sqrt(attention.update) * attention.scale;
     const full = isSpine ? 0.16 + 0.3 * size : 0.55 + 0.75 * size;
@@ -489,10 +565,12 @@ function column(pen, figure, plan, layer, at) {
         fill: look.primary,
       });
   });
-  const ffn = isSpread(figure, layer) ? 0.92 : plan.turned ? 0.77 : 0.84; // of its width
+  const box = plan.turned ? 0.77 : 0.84; // of its width
+  const ffn = box + (0.92 - box) * apart;
   if (!isSpine && layer.ffn !== null)
     square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer), ms);
-  if (!figure.level && isFocus(figure, layer)) tags(pen, figure, plan, layer, [from, wide, ffn]);
+  if (!figure.level && !figure.zoom.open && isFocus(figure, layer))
+    tags(pen, figure, plan, layer, [from, wide, ffn]);
   guess(pen, figure, plan, layer, at, isSpine);
   const numbers = { size: 0.85, alpha: 0.8 };
   if (plan.turned && layer.numbers && !isSpine)
@@ -533,13 +611,14 @@ function tags(pen, figure, plan, layer, [from, wide, ffn]) {
     );
 }
 
-/** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ step: number, places: number[] }} where */
-function eachHead(pen, figure, plan, layer, attention, { step, places }) {
+/** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ at: number, step: number }[]} where */
+function eachHead(pen, figure, plan, layer, attention, where) {
   const { letter, look } = pen;
   const chosen = chosenRow(figure, layer.band);
   const first = plan.rows[plan.firsts[layer.band]] - 0.7 * letter;
   const foot = plan.foots[layer.band];
-  places.forEach((from, head) => {
+  where.forEach(({ at: from, step }, head) => {
+    if (step < 4) return;
     const [x, y] = point(plan, from + 1, first);
     const [u, v] = point(plan, from + step - 1, foot);
     const isOn = figure.head === head && chosenAttention(figure, layer) === attention;
@@ -646,16 +725,17 @@ function guess(pen, figure, plan, layer, at, isSpine) {
   const [word] = layer.says;
   const y = across + BELOW * letter + (figure.level ? 0 : 0.25 * letter);
   const isTold = at === told(figure);
+  const [changed] = isEnd(figure) && isTold ? figure.lanes.filter(({ were }) => were >= 0) : [];
   if (plan.turned) {
     if (isTold && !figure.level)
       flap(pen, figure, across + (across > 16 * letter ? -6 : 6) * letter, to - 1.5 * letter);
     else if (isTold) besideRow(pen, figure, plan, layer, at, `“${word}”`, { bold: true }, true);
+    if (changed) changes(pen, figure, plan, y);
     return;
   }
   if (isTold) {
     flap(pen, figure, figure.level ? from + 0.84 * (to - from) : (from + to) / 2, y);
-    const [lane] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
-    if (isEnd(figure) && lane) changes(pen, figure, plan, y);
+    if (changed) changes(pen, figure, plan, y);
     return;
   }
   const before = figure.layers[at - 1]?.says?.[0];
@@ -690,12 +770,18 @@ function changes(pen, figure, plan, y) {
     each.were > best.were ? each : best,
   );
   const offset = layers.length - lane.places.length + 1;
+  const [below, style] = [y + 2 * pen.letter, { bold: true, size: 0.82 }];
+  /** @type {import("./draw.js").TextStyle} */
+  const name = { size: 0.85, alpha: 0.75, anchor: "end" };
+  const [x, label] = [plan.edge[0] - 0.6 * pen.letter, `“${lane.label}”`];
+  if (!plan.turned && pen.isFree(pen.box(x, below, label, name))) pen.text(x, below, label, name);
   for (const at of matters) {
     const [before, after] = [lane.was_places[at - offset + 1], lane.places[at - offset + 1]];
     if (before === undefined) continue;
     const text = before === after ? ordinal(after) : `${ordinal(before)} → ${ordinal(after)}`;
     const x = (plan.starts[at] + plan.ends[at]) / 2;
-    pen.freely(x, y + 2 * pen.letter, text, { bold: true, size: 0.82, anchor: "middle" });
+    if (plan.turned) besideRow(pen, figure, plan, layers[at], at, text, style);
+    else pen.freely(x, below, text, { ...style, anchor: "middle" });
   }
 }
 

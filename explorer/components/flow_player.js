@@ -2,7 +2,20 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import { END, count, isAsked, isEnd, LASTS, share, spoken, stopOf, WIDEN } from "./beam_figure.js";
+import {
+  END,
+  count,
+  isAsked,
+  isEnd,
+  LASTS,
+  lasts,
+  share,
+  spoken,
+  stopOf,
+  WIDEN,
+  widens,
+  ZOOM,
+} from "./beam_figure.js";
 import { bus } from "./bus.js";
 import { place, writtenRow } from "./flow_figure.js";
 import { labelsOf, toggled } from "./flow_rows.js";
@@ -26,8 +39,6 @@ const CHOICES = 3; // likeliest words to choose from, beside the rival
 export function player(view, at, paint) {
   const figure = view.figures[at];
   view.beam = { ...view.beam, at, paint };
-  figure.yours = guesses()[guessKey(figure)];
-  figure.hues = view.hues?.[guessKey(figure)];
   if (!view.aside) {
     view.beam.echoes ||= new Echoes();
     figure.go = (/** @type {number} */ to, echo = false) => {
@@ -43,16 +54,25 @@ export function player(view, at, paint) {
     view.root.addEventListener("pointerdown", down);
     until(view, "drag", () => view.root.removeEventListener("pointerdown", down));
     late(view, figure);
+    zoomedBy(view);
   }
-  view.root.classList.toggle("night", isAsked(figure));
-  return isAsked(figure) && !view.aside ? stage(view) : bar(view);
+  return isAsked(figure) ? stage(view) : bar(view);
+}
+
+/** Put into a flow what is known from before: the reader's guess, and the colours of its words. @param {View} view @param {any} figure */
+export function remember(view, figure) {
+  figure.yours = guesses()[guessKey(figure)];
+  figure.hues = view.hues?.[guessKey(figure)];
 }
 
 /** The flow as it is now. @param {View} view */
 const now = (view) => view.figures[view.beam.at];
 
-/** Set choices of the address. @param {View} view @param {Record<string, string>} select */
-const go = (view, select) => view.send("select", select);
+/** Set choices of the address; a level opens, or closes, before the page has what stands on it. @param {View} view @param {Record<string, string>} select */
+export function go(view, select) {
+  open(view, select);
+  view.send("select", select);
+}
 
 /** @param {View} view */
 function bar(view) {
@@ -197,20 +217,166 @@ function shown(view, isSaid = false) {
   view.beam.fill?.();
 }
 
-/** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before */
-function glide(view, before) {
+/** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before @param {number} [began] when that was */
+function glide(view, before, began = performance.now()) {
   const figure = now(view);
-  cancelAnimationFrame(view.beam.frame);
+  cancelAnimationFrame(view.gliding[view.beam.at]);
   if (still()) return view.beam.paint();
-  const began = performance.now();
+  const wide = widens({ ...figure, ...before }, figure);
+  const all = lasts({ ...figure, ...before }, figure);
   const tick = (/** @type {number} */ time) => {
-    const part = share(time - began, 0, WIDEN);
+    const ms = Math.max(0, time - began);
     if (now(view) !== figure || !view.root.isConnected) return;
-    if (part >= 1) return view.beam.paint();
-    view.beam.paint({ ...figure, from: { ...before, share: part } });
-    view.beam.frame = requestAnimationFrame(tick);
+    if (ms >= all) return view.beam.paint();
+    view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, wide), ms } });
+    view.gliding[view.beam.at] = requestAnimationFrame(tick);
   };
   tick(began);
+}
+
+// ---- levels --------------------------------------------------------------------------------------
+
+const LEVELS = ["", "Layer", "Head", "Weight"]; // as an address has them
+
+/** Begin to open or to close a level: the picture is on its way while what stands on it is made. @param {View} view @param {Record<string, string>} select */
+function open(view, select) {
+  const figure = now(view);
+  const level = LEVELS.indexOf(select.flow_level);
+  if (level < 0 || level === figure.level) return;
+  view.settle?.();
+  const before = place(figure);
+  const column = figure.layers.findIndex(
+    (/** @type {any} */ one) =>
+      `${one.layer}` === select.layer && (one.layer !== figure.layer || one.band === figure.band),
+  );
+  Object.assign(figure, {
+    level,
+    layer: figure.layers[column].layer,
+    band: figure.layers[column].band,
+    attention: select.attention ?? figure.attention,
+    head: level && select.head ? Number(select.head) : -1,
+    current: level ? figure.current : currentOf(figure, select),
+  });
+  view.zoom = { before, began: performance.now() };
+  glide(view, before);
+  const end = () => view.gliding[view.beam.at] !== undefined && view.beam.paint();
+  view.root.addEventListener("pointerdown", end, { once: true });
+}
+
+/** The column that an address brings under the beam. @param {any} figure @param {Record<string, string>} select */
+const currentOf = (figure, { flow_beam: beam = "" }) =>
+  /^\d+$/.test(beam) ? Number(beam) : beam === END ? count(figure) : figure.current;
+
+/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of what was opened, or goes back into it. @param {View} view @param {any} before the flow that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
+export function goOn(view, before, below) {
+  const { zoom, beam } = view;
+  if (!beam || before?.kind !== "flow" || now(view)?.kind !== "flow" || still()) return;
+  const from = zoom ? zoom.before : place(before);
+  view.zoom = undefined;
+  if (from.level === now(view).level) return;
+  const began = zoom?.began ?? performance.now();
+  if (performance.now() - began < ZOOM) glide(view, from, began);
+  const isIn = now(view).level > from.level;
+  const source = sourceOf(view, from.level, below);
+  if (!source) return;
+  const timing = { duration: ZOOM, easing: "ease-in-out" };
+  /** @type {Animation[]} */
+  const moves = [];
+  const into = ({ left, top, width, height }, /** @type {DOMRect} */ own) =>
+    `translate(${left - own.left}px, ${top - own.top}px) scale(${width / own.width}, ${height / own.height})`;
+  const boxes = view.boxes.slice(beam.at + 1);
+  if (isIn)
+    for (const box of boxes) {
+      box.style.transformOrigin = "0 0";
+      const frames = {
+        transform: [into(source, box.getBoundingClientRect()), "none"],
+        opacity: [0, 1],
+      };
+      moves.push(box.animate(frames, timing));
+    }
+  else {
+    const all = view.root.getBoundingClientRect();
+    for (const { element, box } of below) {
+      Object.assign(element.style, {
+        position: "absolute",
+        left: `${box.left - all.left}px`,
+        top: `${box.top - all.top}px`,
+        transformOrigin: "0 0",
+      });
+      element.inert = true;
+      view.root.append(element);
+      const frames = { transform: ["none", into(source, box)], opacity: [1, 0] };
+      const move = element.animate(frames, timing);
+      move.onfinish = move.oncancel = () => element.remove();
+      moves.push(move);
+    }
+  }
+  const end = () => moves.forEach((each) => each.finish());
+  view.root.addEventListener("pointerdown", end, { once: true });
+}
+
+/** Where what a level shows comes from: the column of its layer; of a weight the matrix of its head. @param {View} view @param {number} level from which one @param {{ element: HTMLElement, box: DOMRect }[]} below @returns {DOMRect | undefined} */
+function sourceOf(view, level, below) {
+  const figure = now(view);
+  const deeper = Math.max(level, figure.level);
+  const [first] = figure.level > level ? below : [];
+  if (deeper === LEVELS.length - 1 && first) return first.box;
+  const { layers, layer, band } = figure;
+  const at = layers.findIndex((/** @type {any} */ one) => one.layer === layer && one.band === band);
+  return view.boxes[view.beam.at]
+    .querySelector(`g.flow-layer[data-at="${at}"]`)
+    ?.getBoundingClientRect();
+}
+
+const [WHEEL, PINCH] = [40, 1.25]; // pixels and a factor from which on fingers mean a level
+
+/** What opens the next level, or closes this one; undefined where there is none. @param {any} figure @param {boolean} isIn @param {number} [column] the one under the pointer */
+function levelBeside(figure, isIn, column) {
+  const stop = figure.level || column === undefined ? stopOf(figure) : figure.stops[column];
+  if (isIn) return stop.levels[figure.level + 1]?.select;
+  const select = figure.level && stop.levels[figure.level - 1]?.select;
+  return select ? { ...select, flow_beam: beamOf(figure) } : undefined;
+}
+
+/** Open and close levels by two fingers, on a screen or on what a browser takes for a wheel with Ctrl. @param {View} view */
+function zoomedBy(view) {
+  let [sum, apart] = [0, 0];
+  const to = (/** @type {boolean} */ isIn, /** @type {EventTarget | null} */ over) => {
+    const figure = now(view);
+    if (isAsked(figure)) return;
+    const box = /** @type {Element} */ (over).closest("[data-box]");
+    const column = box ? Number(box.getAttribute("data-at")) : undefined;
+    const select = levelBeside(figure, isIn, column);
+    if (select) go(view, select);
+  };
+  const isOver = (/** @type {Event} */ { target }) =>
+    view.boxes[view.beam.at].contains(/** @type {Node} */ (target));
+  const wheel = (/** @type {WheelEvent} */ event) => {
+    if (!event.ctrlKey || !isOver(event)) return;
+    event.preventDefault();
+    sum = sum * event.deltaY < 0 ? event.deltaY : sum + event.deltaY;
+    if (Math.abs(sum) < WHEEL || view.gliding[view.beam.at] !== undefined) return;
+    to(sum < 0, event.target);
+    sum = 0;
+  };
+  const touch = (/** @type {TouchEvent} */ event) => {
+    const [one, other] = event.touches;
+    if (!other || !isOver(event)) return (apart = 0);
+    event.preventDefault();
+    const wide = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+    apart ||= wide;
+    if (wide < apart * PINCH && wide > apart / PINCH) return undefined;
+    to(wide > apart, event.target);
+    apart = wide;
+    return undefined;
+  };
+  const heard = { wheel, touchstart: touch, touchmove: touch, touchend: touch };
+  for (const [name, hear] of Object.entries(heard))
+    view.root.addEventListener(name, /** @type {EventListener} */ (hear), { passive: false });
+  until(view, "fingers", () => {
+    for (const [name, hear] of Object.entries(heard))
+      view.root.removeEventListener(name, /** @type {EventListener} */ (hear));
+  });
 }
 
 /** Tell the address where the beam stands. @param {View} view @param {number} [pause] milliseconds */
@@ -280,19 +446,17 @@ function meaning(view, event, inside) {
     const choice = view.root.querySelectorAll(".choices button")[Number(event.key) - 1];
     return choice ? () => /** @type {HTMLElement} */ (choice).click() : undefined;
   }
-  const { levels } = stopOf(figure);
   const walks = !inside?.closest("[data-cells], input") && (inside || !down);
   if (right && bus.now.steps) return undefined; // a lesson's steps
   if (right && walks) return () => step(view, right, event.shiftKey);
   if (down && walks) return to(wordBesides(figure, down));
   const ends = { Home: 0, End: count(figure) };
   if (event.key in ends && !figure.level && walks) return () => moveTo(view, ends[event.key], true);
-  if (event.key === "Escape" && figure.level)
-    return to({ ...levels[figure.level - 1]?.select, flow_beam: beamOf(figure) });
+  if (event.key === "Escape" && figure.level) return to(levelBeside(figure, false));
   if (event.key.toLowerCase() === "x") return to(switching(figure));
   if (event.key === "Delete" && !figure.level) return to(wordOut(figure, inside));
   if (own) return undefined;
-  if (event.key === "Enter") return to(levels[figure.level + 1]?.select);
+  if (event.key === "Enter") return to(levelBeside(figure, true));
   return event.key === " " ? () => playOrStop(view) : undefined;
 }
 
@@ -394,10 +558,12 @@ function play(view) {
   };
   const ending = () => {
     const began = performance.now();
+    const all = calm ? 0 : lasts({ ...figure, ...before }, figure);
     const last = (/** @type {number} */ time) => {
-      const part = calm ? 1 : share(time - began, 0, WIDEN);
-      if (part >= 1) return view.settle?.();
-      draw(undefined, part);
+      const ms = Math.max(0, time - began);
+      if (ms >= all) return view.settle?.();
+      figure.ms = undefined;
+      view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       frame = requestAnimationFrame(last);
     };
     frame = requestAnimationFrame(last);
@@ -498,7 +664,6 @@ function drag(view, event) {
     const to = found < 0 ? count(figure) : found;
     if (to === figure.current) return;
     view.settle?.();
-    cancelAnimationFrame(view.beam.frame);
     figure.current = to;
     shown(view);
     view.beam.paint();
@@ -570,7 +735,7 @@ function stage(view) {
   const guess = (/** @type {string} */ word) => {
     const kept = { ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() };
     sessionStorage.setItem(GUESSES, JSON.stringify(kept));
-    figure.yours = word.trim().toLowerCase();
+    remember(view, figure);
     gap.textContent = word.trim() || "?";
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
@@ -668,7 +833,8 @@ async function late(view, figure) {
     if (table) colour(view, figure, table);
     if (!view.root.isConnected || now(view) !== figure) return;
     view.beam.choose?.();
-    if (!view.settle && !isAsked(figure)) view.beam.paint();
+    const moves = view.settle || view.gliding[view.beam.at] !== undefined; // to what it is now
+    if (!moves && !isAsked(figure)) view.beam.paint();
   };
   if (wordsOut.has(out)) {
     figure.isLate = true;

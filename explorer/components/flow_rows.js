@@ -1,7 +1,7 @@
 // @ts-check
 // The rows of the whole machine: the tokens' lines with their labels, which a press chooses or takes out.
 
-import { END, isAsked, isEnd } from "./beam_figure.js";
+import { DARKEN, END, isAsked, isEnd, share } from "./beam_figure.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -28,6 +28,9 @@ export const chosenRow = ({ bands }, band) =>
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 export const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
 
+/** The edits of a line of them. @param {string | undefined} line */
+const linesOf = (line) => new Set(line ? line.split(",") : []);
+
 /** The edits of the run without some, or with these too. @param {Flow} figure @param {string[]} lines */
 export function toggled({ edits }, lines) {
   const now = edits ? edits.split(",") : [];
@@ -51,27 +54,45 @@ export function streams(pen, figure, plan) {
       : figure.current < 0
         ? from
         : plan.ends[figure.current];
-  const out = new Set(figure.edits ? figure.edits.split(",") : []);
+  const out = linesOf(figure.edits);
+  const wasOut = figure.from?.edits === undefined ? out : linesOf(figure.from.edits);
+  const dark = share(figure.from?.ms, 0, DARKEN);
   figure.bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
     const first = plan.firsts[at];
-    [...band.rows, ...(band.rest ? [band.rest] : [])].forEach((label, row) => {
+    const few = figure.zoom?.few ?? 0;
+    const all = [...band.rows, ...(band.rest ? [band.rest] : [])];
+    const one = (/** @type {string} */ label, /** @type {number} */ row) => {
       const across = plan.rows[first + row];
       const chosen = row === band.selected;
       const isRest = row === band.rows.length;
       const hue = chosen ? look.primary : hueOf(pen, figure, first + row);
-      const lines = band.outs?.[row] ? band.outs[row].split(",") : [];
-      const isOut = lines.length > 0 && lines.every((/** @type {string} */ each) => out.has(each));
+      const lines = [...linesOf(band.outs?.[row])];
+      const isOut = lines.length > 0 && lines.every((each) => out.has(each));
+      const before = lines.length > 0 && lines.every((each) => wasOut.has(each)) ? 1 : 0;
+      const gone = before + (Number(isOut) - before) * dark; // how far it is dark
       const ends = (/** @type {number} */ a, /** @type {number} */ b) => [
         point(plan, a, across),
         point(plan, b, across),
       ];
       const line = () => {
-        pen.line(ends(from, to), hue ?? look.ink, {
+        const light = (chosen ? 0.35 : hue ? 0.6 : 0.22) * (1 - gone);
+        const style = {
           "stroke-width": chosen ? 1.2 : 0.13 * letter,
-          "stroke-opacity": chosen ? 0.35 : isOut ? 0.3 : hue ? 0.6 : 0.22,
           "stroke-linecap": "round",
-          "stroke-dasharray": isRest || isOut ? "2 6" : undefined,
-        });
+        };
+        if (gone < 1)
+          pen.line(ends(from, to), hue ?? look.ink, {
+            ...style,
+            "stroke-opacity": light,
+            "stroke-dasharray": isRest ? "2 6" : undefined,
+          });
+        if (gone > 0)
+          pen.line(ends(from, to), look.ink, {
+            ...style,
+            class: "flow-dark",
+            "stroke-opacity": 0.3 * gone,
+            "stroke-dasharray": "2 6",
+          });
         if (chosen && edge > from)
           pen.line(ends(from, edge), look.primary, {
             "stroke-width": 0.33 * letter,
@@ -116,11 +137,11 @@ export function streams(pen, figure, plan) {
         const wide = Math.min(room, pen.width(label, style));
         if (hue && !chosen)
           mark(pen, figure.hues?.[first + row] ?? 0, [x - wide - 0.7 * letter, y], hue);
-        if (isOut)
+        if (gone > 0)
           pen.line(
             [
               [x - wide - 2, y],
-              [x + 2, y],
+              [x - wide - 2 + gone * (wide + 4), y],
             ],
             look.ink,
             { "stroke-width": 1.5 },
@@ -146,6 +167,16 @@ export function streams(pen, figure, plan) {
         },
         draw,
       );
+    };
+    all.forEach((label, row) => {
+      // On the way to a level of one row the others go to it, and are gone there.
+      if (row === band.selected || all.length === 1 || !few) one(label, row);
+      else
+        pen.put(
+          "g",
+          { opacity: (1 - few).toFixed(2) },
+          pen.apart(() => one(label, row)),
+        );
     });
   });
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // The change of a figure from the one before it, shown step by step: bars, strips and curves move.
 
+import { lasts, share as partOf, widens } from "./beam_figure.js";
 import { between } from "./figures.js";
 import { still } from "./mount.js";
 
@@ -44,12 +45,16 @@ export function change(view, at, from, paint) {
 /** The same, where its start is painted already: it stands for a frame. @param {View} view @param {number} at @param {any} from @param {Paint} paint */
 export function glide(view, at, from, paint) {
   const to = view.figures[at];
+  const isFlow = to.kind === "flow";
+  const all = isFlow ? lasts(from, to) : CHANGE;
   let began = 0;
   const tick = (/** @type {number} */ now) => {
-    const share = Math.min(1, Math.max(0, (now - began) / CHANGE));
-    if (share === 1 || !view.root.isConnected || view.figures[at] !== to)
+    const ms = Math.max(0, now - began);
+    const part = Math.min(1, ms / CHANGE);
+    const share = isFlow ? partOf(ms, 0, widens(from, to)) : part * (2 - part);
+    if (ms >= all || !view.root.isConnected || view.figures[at] !== to)
       return view.root.isConnected && paint(view, at);
-    paint(view, at, between(from, to, share * (2 - share)));
+    paint(view, at, between(from, to, share, ms));
     view.gliding[at] = requestAnimationFrame(tick);
   };
   view.gliding[at] = requestAnimationFrame((now) => {

@@ -4,8 +4,17 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { besideGuess, fly, outputs, player, pressedColumn } from "./flow_player.js";
-import { inTheDark } from "./beam_figure.js";
+import {
+  besideGuess,
+  fly,
+  go as goInFlow,
+  goOn,
+  outputs,
+  player,
+  pressedColumn,
+  remember,
+} from "./flow_player.js";
+import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
@@ -71,6 +80,10 @@ const FEW = 12; // frames that are walked through by buttons too
 
 export default mount("panel", style, (view) => {
   if (view.same) return;
+  if (view.aside) {
+    const { header, figures: shownFigures } = answered(view.header, view.header.figures);
+    view.header = { ...header, figures: shownFigures };
+  }
   const { figures } = view.header;
   const now = alike(view.header);
   const walks = (/** @type {any} */ each) => each.frames || each.stops;
@@ -82,7 +95,12 @@ export default mount("panel", style, (view) => {
   view.settle?.();
   const before = view.figures || [];
   const places = outputs(view);
+  const below = (view.boxes || []).slice(1).map((/** @type {HTMLElement} */ element) => ({
+    element,
+    box: element.getBoundingClientRect(),
+  }));
   view.figures = resolved(figures, view.blocks);
+  for (const each of view.figures) if (isFlow(each)) remember(view, each);
   const starts = view.figures.map((/** @type {any} */ each, /** @type {number} */ at) =>
     each.kind === LINKED ? undefined : startOf(before[at], each),
   );
@@ -92,6 +110,8 @@ export default mount("panel", style, (view) => {
     else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
     fly(view, at, before[at], places);
   });
+  if (view.figures.some(isFlow) && view.figures.length + before.length > 2)
+    goOn(view, before[0], below);
   const [linked, grid] = [LINKED, HEADS].map((kind) =>
     view.figures.find((/** @type {any} */ each) => each.kind === kind),
   );
@@ -140,6 +160,9 @@ function build(view, starts) {
   view.drawn = [];
   view.edges = [];
   view.root.dataset.panel = header.panel;
+  const isDark = figures.some((each) => isFlow(each) && isAsked(each));
+  view.root.classList.toggle("night", isDark);
+  hostOf(view.root).dataset.night = isDark ? "on" : ""; // the page has links on it
   const columns = figures.map((each, at) => {
     const again = (/** @type {any} */ one) => paint(view, at, one);
     const bar = isFlow(each) ? player(view, at, again) : each.frames && slider(view, at, finding);
@@ -242,7 +265,10 @@ function soon(view, at) {
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
-  if (!one) cancelAnimationFrame(view.gliding[at]);
+  if (!one) {
+    cancelAnimationFrame(view.gliding[at]);
+    view.gliding[at] = undefined;
+  }
   if (!one && !isFlow(view.figures[at])) view.settle?.();
   const box = view.boxes[at];
   const { type: size, room } = view;
@@ -389,9 +415,12 @@ function press(view, target, event) {
 }
 
 /** @param {View} view @param {string[]} names @param {any[]} values */
-const send = (view, names, values) =>
-  names.length &&
-  view.send("select", Object.fromEntries(names.map((name, i) => [name, values[i]])));
+function send(view, names, values) {
+  if (!names.length) return;
+  const select = Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  if (view.figures.some(isFlow)) goInFlow(view, select);
+  else view.send("select", select);
+}
 
 /** @param {Element} cells @param {MouseEvent} event @returns {number[]} */
 function cellUnder(cells, event) {

@@ -2,6 +2,7 @@
 // Whole panels: the widths of their figures, and a panel as a file.
 
 import card from "./card_layout.toml.js";
+import { answered } from "./beam_figure.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { besideFrame } from "./formulas_beside.js";
@@ -142,7 +143,8 @@ export const fitting = (width) =>
 export const sheet = (view, look) => filed(view, look).svg;
 
 /** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look @param {Sheet} [sheet] */
-export function filed({ header, figures: all }, look, sheet = {}) {
+export function filed(view, look, sheet = {}) {
+  const { header, figures: all } = answered(view.header, view.figures);
   const { width: given, least = WIDTH, title = true, caption = true } = sheet;
   const pen = new Pen({ ...look, font: FONT }, LETTER, false, header.special);
   const figures = all.map((one) => (one.title === header.title ? { ...one, title: "" } : one));

@@ -256,6 +256,7 @@ def edited() -> None:
     """The edits of the address, and the press that undoes them, where the tab does not name
     them."""
     state = st.session_state
+    room = st.container(key="edits room")  # empty, too: what stands below keeps its place
     visit.edits_in_frame = state.edits
     tab = places.ROWS[visit.page]
     if tab.names_edits:
@@ -267,7 +268,8 @@ def edited() -> None:
     if edits:
         is_trained, what = tab.as_trained, literal(describe(edits))
         key = "edited elsewhere" if is_trained else "edited"
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
+        row = room.container(horizontal=True, vertical_alignment="center", gap="small", key=key)
+        with row:
             st.badge(f"Edited: {what}", color="orange", help=what)
             st.button("Undo", key="undo edits", type="tertiary", on_click=_undo)
             if is_trained:

@@ -309,7 +309,8 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     if not logit_lens.predicts_next(recording):
         return machine
     first = run.under(()).recording()
-    whole = dict(loaded(first).words_after(first, token))
+    lanes = [each.id for each in machine.lanes]
+    whole = loaded(first).words_after(first, token, lanes)
     whole |= loaded(recording).words_after(recording, token)
     is_special = bool(logit_lens.read_stream(recording).special[token])
     written = partial(predictions.without_mark, after_special=is_special)
@@ -319,13 +320,13 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
         else each
         for each in machine.words
     )
-    lanes = tuple(
+    race = tuple(
         replace(each, rest=written(whole[each.id].word).removeprefix(each.label))
         if each.id in whole
         else each
         for each in machine.lanes
     )
-    return replace(machine, words=words, lanes=lanes)
+    return replace(machine, words=words, lanes=race)
 
 
 def comes_in_parts(recording: Recording) -> bool:
