@@ -155,7 +155,7 @@ def head_actions(one: HeadOnShow) -> None:
     if one.is_alone:
         take = current_recording.take_text
         st.button(HEAD("works"), key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
-    if one.one is not None and one.one.ballots:
+    if one.is_beside_vote:
         st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
     said = HEAD("computed", weight=hundredths(cell.weight))
@@ -243,7 +243,6 @@ def heads_tab(
     if len(recording.attention) > 1:
         controls.pick_attention(recording, shown.chosen["attention"])
     room = st.empty()
-    bar = st.container(key="after-selection")
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
     grid = shown.panel("attention.heads")
@@ -258,10 +257,9 @@ def heads_tab(
     if one.has_vote:
         with room.container():
             vote(shown, picture)
-    else:
-        with bar:
-            head_selection(one, shown.chosen)
     with left:
+        if not one.has_vote:
+            head_selection(one, shown.chosen)
         below_grid(shown, one)
     with right:
         if one.has_vote:
