@@ -22,7 +22,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.panels import attention as attention_panels
-from explorer.panels.choice import Choice
+from explorer.panels.choice import Choice, declared
 from explorer.panels.spec import Panel
 from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow
 from explorer.screens.screen import Screen, screen_of
@@ -38,6 +38,7 @@ from models.run import Run
 TAB = templates.sentences("heads", "tab")
 GRID = templates.sentences("heads", "grid")
 HEAD = templates.sentences("heads", "head")
+ROWS = next(each for each in declared(attention_panels.heads) if each.argument == "rows")
 
 
 def press(shown: Screen, panel: str, pressed: Mapping[str, Any]) -> None:
@@ -49,7 +50,8 @@ def press(shown: Screen, panel: str, pressed: Mapping[str, Any]) -> None:
 
 
 def head_grid(shown: Screen, panel: Panel) -> None:
-    """The grid of all heads."""
+    """The grid of all heads, below the switch between the selected word's rows and all of them."""
+    tab.widget(ROWS, shown.run, {ROWS.argument: panel.arguments[ROWS.argument]})
     mounts.panel(panel.bare, "heads", partial(take_head, shown, panel.name))
     export_menu.offer_panel(panel)
 
@@ -292,7 +294,7 @@ def heads_tab(
 def head_options(run: Run, selected: Mapping[str, Any]) -> None:
     """Show the options of the View menu: those of the picture of a head, and of all heads."""
     chosen = tab.choose(attention_panels.head, run, selected)
-    tab.choose(attention_panels.heads, run, chosen)
+    tab.choose(attention_panels.heads, run, {ROWS.argument: ROWS.default, **chosen})
 
 
 def selected_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
