@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.panels import link_words
 from explorer.panels.choice import Choice, Parameter, by_name
+from explorer.screens import link
 from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
 from explorer.state import url_state
 from explorer.text import places
@@ -386,6 +387,17 @@ def test_a_bare_address_opens_on_the_first_sentence_and_every_link_names_its_tex
     assert app.query_params["text"] == DEFAULT_TEXT
     named = {name: app.query_params[name] for name in app.query_params if name != "tab"}
     assert shown(opened(tab, **named)) == (DEFAULT_TEXT, "encoder")
+
+
+@pytest.mark.parametrize("tab", [each for each, row in places.ROWS.items() if row.views])
+def test_a_view_to_which_no_earlier_link_leads_opens_on_the_first_sentence(tab: str) -> None:
+    views = places.ROWS[tab].views
+    assert views is not None and set(views.newer) <= set(views.panels)
+    for view in views.panels:
+        text, _ = link.text_and_model({"tab": tab, views.choice: view}, tab)
+        assert text == (OPENING_TEXT if view in views.newer else DEFAULT_TEXT)
+        text, _ = link.text_and_model({views.choice: view, "token": "3"}, tab)
+        assert text == DEFAULT_TEXT
 
 
 @pytest.mark.slow

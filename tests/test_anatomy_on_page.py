@@ -18,7 +18,7 @@ from tolerances import DOUBLE, SUMMED
 from explorer.analysis import anatomy as analysis
 from explorer.analysis import weight_texts
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.formatting import matches_text, parse_number
+from explorer.analysis.formatting import matches_text, parse_number, whole_percent
 from explorer.panels import anatomy, multi_head, soft_lookup
 from explorer.panels.spec import Panel
 from models.edits import WithoutScale, ZeroHead, to_line
@@ -132,7 +132,9 @@ def test_a_number_has_one_text_in_headline_steps_bars_and_formulas(model: str, t
         (dot,), (part, _, weight) = facts["Dot product"], facts["Softmax"]
         dot_again, _, score = facts["Score"]
         weight = weight.removeprefix("= ")
-        assert f" {weight} of its attention in layer " in panel.finding
+        said = panel.numbers["weight"]
+        assert f" {said} of its attention in layer " in panel.finding
+        assert said.text == whole_percent(float(said)) and matches_text(weight, float(said))
         assert f"receives {weight}." in frames["Softmax"][0].note
         assert f"the weight {weight}." in frames["Value"][0].note
         assert (dot_again, facts["Value"][0]) == (dot, weight)
@@ -182,7 +184,7 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
 def test_a_forbidden_cell_has_the_weight_0_and_says_why() -> None:
     panel = anatomy.weight(Run("decoder", TEXT), 1, 2, 3, 6)
     frames = frames_of(panel)
-    assert " gives " in panel.finding and " 0." in panel.finding and "Mask" in frames
+    assert " gives " in panel.finding and " 0% of " in panel.finding and "Mask" in frames
     assert facts_of(panel, "Mask") == [float("-inf")] and "later token 6" in frames["Mask"][0].note
     assert facts_of(panel, "Softmax")[2] == 0
     matrix = anatomy.weight(Run("decoder", TEXT), 1, 2, 3, 6, step="Mask").figures[0]

@@ -456,7 +456,7 @@ def test_what_is_no_word_is_called_by_what_it_is() -> None:
         assert token(label, special, end) == called
     assert (
         row(token(".", False), token("it", False), 0.5)
-        == "The full stop attends most to *it* (0.50)"
+        == "The full stop gives *it* 50% of its attention in this head"
     )
 
 

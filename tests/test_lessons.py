@@ -19,7 +19,7 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.formatting import hundredths, matches_text, tenths
+from explorer.analysis.formatting import hundredths, tenths, whole_percent
 from explorer.components import codec
 from explorer.panels import lessons, worksheet
 from explorer.text import lesson
@@ -127,7 +127,7 @@ def test_the_thickest_line_leads_to_the_word_that_a_lesson_names(model: str, tex
     assert row[hero.key] == row.max(), (keys[hero.key], keys[int(row.argmax())])
     made = lessons.on(run, "lecture")
     told = [each for each in made.items if " attends to “" in each.heading]
-    assert told and all(matches_text(each.number, float(row.max())) for each in told)
+    assert told and all(each.number == whole_percent(float(row.max())) for each in told)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -87,7 +87,7 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     page = alone(f"<!doctype html><main data-drawn>{cells}</main>").page
     words = (
         "Layer 2, head 1",
-        "“it” gives “animal” 0.724",
+        "“it” gives “animal” 72%",
         "sister",
         "voiture",
         "heads of A and B",

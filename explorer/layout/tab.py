@@ -44,16 +44,18 @@ class Hand:
     the place of a subject: the run that the panels are of, with the arguments that are known by
     then; for None nothing stands there. A ValueError of both is said in place of the panels.
     select: draws the selection. instead: draws what stands in place of the panels for now, and says
-    whether something does. beside and below: draw what else stands beside the choices, and in place
-    of the panels below where all of the tab's are there. folds: by their names, what draws parts of
-    the tab; labels: what they are called, by the run. fits: by the tab that a lead is to, for which
-    runs it is there. for_classes: the same of the row that a classifier of texts has."""
+    whether something does. offered: draws what stands between the first panel and the menus. beside
+    and below: draw what else stands beside the choices, and in place of the panels below where all
+    of the tab's are there. folds: by their names, what draws parts of the tab; labels: what they
+    are called, by the run. fits: by the tab that a lead is to, for which runs it is there.
+    for_classes: the same of the row that a classifier of texts has."""
 
     read: Callable[[], Run | None] | None = None
     top: Callable[..., None] | None = None
     made: Callable[[Run, DeltaGenerator], tuple[Run, Mapping[str, Any]] | None] | None = None
     select: Callable[[Screen], None] | None = None
     instead: Callable[[Screen], bool] | None = None
+    offered: Callable[[Screen], None] | None = None
     beside: Callable[[Screen], None] | None = None
     below: Callable[[Screen], None] | None = None
     folds: Mapping[str, Callable[[Screen], None]] = field(default_factory=dict)
@@ -111,6 +113,8 @@ def _draw(tab: Tab, hand: Hand, run: Run) -> None:
         first, *others = shown.on_show
         with top:
             drawn = [_show(shown, first)]
+            if hand.offered is not None:
+                hand.offered(shown)
         is_whole = all(drawn + [_show(shown, panel) for panel in others])
     tab = shown.tab
     if is_whole:

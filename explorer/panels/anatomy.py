@@ -33,6 +33,7 @@ from explorer.analysis.formatting import (
     percent,
     plural,
     power,
+    whole_percent,
     word_in_sentence,
 )
 from explorer.analysis.terminology import (
@@ -190,10 +191,10 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     )
     steps = Steps.opened(frames, step, "weight_step")
     tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
-    written = Written(cell.opened.weights[cell.key], weight_texts.texts(cell.opened).weight)
+    share = Written.by(whole_percent, cell.opened.weights[cell.key])
     return Panel(
         title=words("title"),
-        finding=words("finding", **cell.slots) + _why_this_head(selection, cell.key),
+        finding=words("finding", **cell.slots, share=share) + _why_this_head(selection, cell.key),
         figures=(
             matrices.get(cell.steps[steps.current]) or head_matrix(selection, cell.key),
             steps,
@@ -203,7 +204,7 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
         formulas=tuple(dict.fromkeys(id for ids, _ in cell.formulas.values() for id in ids)),
-        numbers={"weight": written},
+        numbers={"weight": share},
     )
 
 

@@ -125,7 +125,7 @@ def link_on_screen(selection: Selection, row: int | None) -> Finding | None:
 
 # ---- all heads -----------------------------------------------------------------------------------
 
-ROWS = {"Word": "Selected word", "All": "All rows"}  # of each head
+ROWS = {"Word": "This word", "All": "All words"}  # whose rows each head shows
 RESTS = 0.5  # of a head's attention, from which on it is one that rests on the tokens left out
 COLUMNS = ("score", "chance", "entropy", "distance", "sink")  # the measures of a head
 
@@ -138,7 +138,7 @@ def heads(
     listed: Annotated[
         bool, Choice({False: "Grid", True: "List"}, "Heads as", name="grid", menu=True)
     ] = False,
-    rows: Annotated[str, Choice(ROWS, "In each head", name="grid_rows", menu=True)] = "Word",
+    rows: Annotated[str, Choice(ROWS, "In each head", name="grid_rows")] = "Word",
     pattern: Annotated[str, Choice(patterns, help="the pattern whose heads are shown")] = "",
     tokens: Tokens = "All",
     scale: Scale = "Global",

@@ -201,12 +201,10 @@ def _charts(
     scores: Sequence[tuple[str, Sequence[tuple[float, float]]]],
     guide: float | None,
     note: str = "",
-    patterns: Sequence[str] = (),
     phases: Sequence[Phase] = (),
 ) -> Stack:
     """Pattern scores, the first curve the one that is spoken of, above the loss with a note, and
-    the learning rate of phases below. patterns: those of the scores, which a line below these
-    explains."""
+    the learning rate of phases below."""
     words = sentences(CONCEPT, "shared")
     curves = [training.smoothed(curve) for _, curve in losses]
     every = [step for curve in curves for step, _ in curve] + [
@@ -222,16 +220,13 @@ def _charts(
         x_range=(min(ends), max(ends)) if ends else None,
         guides=() if guide is None else ((guide, ""),),
         follows="train_step",
-        half=bool(scores) and any(curves),
     )
     charts = []
     if scores:
         lines = tuple(_series(*each, at == 0) for at, each in enumerate(scores))
-        where = sentences(CONCEPT, "where")
-        each = "; ".join(words("meaning", pattern=name, where=where(name)) for name in patterns)
-        meaning = words("meanings", each=each) if each else ""
-        title = words("scores")
-        charts.append(chart(title=title, series=lines, y_range=(0.0, 1.0), note=meaning))
+        title, says = words("scores"), words("score")
+        charts.append(chart(title=title, series=lines, y_range=(0.0, 1.0), note=says))
+        chart = partial(chart, half=any(curves))
     if any(curves):
         lines = tuple(
             _series(name, curve, at == 0)
@@ -362,30 +357,28 @@ def checkpoints(
     taught = model_card.taught_heads(run.model)
     other = _taught_or_not(stages, chosen, taught) if chosen and taught else None
     loss = model_card.loss_curve(run.model)
+    led = _led(leads, first, steps)
+    says, *more = _findings(
+        courses, chosen, is_chosen=is_chosen, taught=taught, other=other, brief=bool(led)
+    )
+    rises = " ".join(filter(None, (_jump_note(loss), model_card.loss_note(run.model))))
     return Panel(
         title=words("title"),
-        finding=_led(leads, first, steps)
-        + _finding(
-            courses,
-            chosen,
-            is_chosen=is_chosen,
-            taught=taught,
-            other=other,
-        ),
+        finding=led + says,
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)],
                 _score_lines(courses, chosen, other, taught),
                 float(steps[at]),
-                " ".join(filter(None, (_jump_note(loss), model_card.loss_note(run.model)))),
-                [each.habit for each in courses],
-                model_card.phases(run.model),
+                phases=model_card.phases(run.model),
             ),
             replace(_grids(run.model, measures, at, chosen), opens_at_first=step is None),
         ),
         table=_columns(stages, courses, loss),
         details=(
+            *more,
             *(evidence(chosen)[1:] if chosen else ()),
+            *(rises,) * bool(rises),
             *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
             *what_counts(),
             *meanings(each.habit for each in courses),
@@ -499,8 +492,9 @@ def _score_lines(
             ),
             each,
         )
-        for each in (chosen, *filter(None, (other,)), *rest)
+        for each in (chosen, *filter(None, (other,)))
     ]
+    lines += [(each.habit, each) for each in rest]
     curves = [(name, list(zip(map(float, each.steps), each.scores))) for name, each in lines]
     chance = list(zip(map(float, chosen.steps), chosen.chances))
     curves.insert(1, (sentences(CONCEPT, "shared")("uniform"), chance))
@@ -527,30 +521,34 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
     return columns | dict(zip(names, map(list, zip(*rows))))
 
 
-def _finding(
+def _findings(
     courses: Sequence[HabitCourse],
     chosen: HabitCourse | None,
     is_chosen: bool,
     taught: Taught,
     other: HabitCourse | None,
-) -> str:
+    brief: bool,
+) -> tuple[str, ...]:
     """The headline of the head and pattern on screen with its evidence, and of a model of which a
     teacher taught some heads, whether this is one, and when the head that it is compared with
     learned the pattern; where the reader chose neither and no head has a pattern in the end, a
-    sentence on that."""
+    sentence on that. brief: the headline alone comes first, and the others after it by
+    themselves."""
     words = sentences(CONCEPT, "checkpoints")
     if chosen is None:
-        return words("too_short")
+        return (words("too_short"),)
     if is_chosen or any(each.has[-1] for each in courses):
         by = (words("taught" if chosen.at in taught else "alone"),) * bool(taught)
-        return " ".join((headline(chosen), *by, *evidence(chosen)[:1], *_compared(other, taught)))
-    return words(
+        more = *by, *evidence(chosen)[:1], *_compared(other, taught)
+        return (headline(chosen), *more) if brief else (" ".join((headline(chosen), *more)),)
+    none = words(
         "none_formed",
         score=hundredths(chosen.scores[-1]),
         head=head_name(chosen.at),
         where=sentences(CONCEPT, "where")(chosen.habit),
         chance=hundredths(chosen.chances[-1]),
     )
+    return (none,)
 
 
 def _compared(other: HabitCourse | None, taught: Taught) -> Iterator[str]:

@@ -159,8 +159,9 @@ def _is_one_word(on: Selection) -> bool:
 class HeadOnShow:
     """The head of a screen, as its panel shows it, and the sentences around that.
 
-    told: the finding of this head and the selected word, None where there is none. one: the finding
-    that the headline tells: this one, or the first where nothing is chosen. listed: the findings
+    told: the finding of this head and the selected word, None where there is none. one: this one,
+    or the first where nothing is chosen, which the headline tells, unless it is what several heads
+    say and this head alone is shown. listed: the findings
     through which a reader steps. has_vote: what several heads say is shown, and not this head's
     picture. is_alone: the text is one word, and nobody asked for a head."""
 
@@ -227,10 +228,20 @@ class HeadOnShow:
     # The headline.
 
     @property
+    def is_beside_vote(self) -> bool:
+        """True where this head alone is shown of several that say what a pronoun stands for."""
+        return self.one is not None and bool(self.one.ballots) and not self.has_vote
+
+    @property
+    def _headlined(self) -> Finding | None:
+        """The finding that the headline tells, None where it tells of the head's row."""
+        return None if self.is_beside_vote else self.one
+
+    @property
     def headline(self) -> str:
         """The headline: the finding, of the crowd the most alone; of a head of which there is none
         the key that gets most from the selected word, or the head's name."""
-        one, on = self.one, self.selection
+        one, on = self._headlined, self.selection
         if self.is_alone:
             return templates.sentences("heads", "head")("alone")
         if one is not None:
@@ -251,10 +262,15 @@ class HeadOnShow:
 
     @property
     def evidence(self) -> str:
-        """What the headline rests on, "" where it tells no finding."""
-        if self.one is None or self.is_alone:
+        """What the headline rests on, of a head that votes how often it was right; "" of another
+        head where no finding is told."""
+        one, on = self.one, self.selection
+        if one is None or self.is_alone:
             return ""
-        return f"{findings.evidence(self.one)} {self.tested}\n\n"
+        if self.is_beside_vote:
+            own = [each for each in one.ballots if (each.layer, each.head) == (on.layer, on.head)]
+            return "".join(f"{findings.ballot(each)}\n\n" for each in own)
+        return f"{findings.evidence(one)} {self.tested}\n\n"
 
     @property
     def tested(self) -> str:
@@ -273,14 +289,15 @@ class HeadOnShow:
     def place(self) -> str:
         """The head, and what uniform attention would give."""
         n_layers, n_heads = self.selection.attention.pattern.shape[:2]
-        uniform = self.selection.facts.uniform_weight(self.one) if self.one else None
+        one = self._headlined
+        uniform = self.selection.facts.uniform_weight(one) if one else None
         return attention_text.place(self.view, n_layers * n_heads, self._label, uniform)
 
     @property
     def _label(self) -> str:
         """The name of the head beside a headline: where it explains why the words of the headline
         attend, and where the headline does not say it."""
-        one, view, on = self.one, self.view, self.selection
+        one, view, on = self._headlined, self.view, self.selection
         if one is None:
             return "" if self.row is None else view.label
         if one.query < 0:

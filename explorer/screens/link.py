@@ -49,9 +49,11 @@ def text_and_model(
     words: Mapping[str, str], tab: str, bare: tuple[str, str] | None = None
 ) -> tuple[str, str]:
     """The text and the model that an address of a tab asks for. bare: those that one means which
-    says nothing, as `opening` where None."""
-    is_bare = not words.keys() - {"tab"}
-    text, model = (bare or opening(tab)) if is_bare else (places.ROWS[tab].text, DEFAULT_MODEL)
+    says nothing, or a newer view alone, as `opening` where None."""
+    row = places.ROWS[tab]
+    more = {name: word for name, word in words.items() if name != "tab"}
+    is_newer = row.views is not None and more in [{row.views.choice: to} for to in row.views.newer]
+    text, model = (row.text, DEFAULT_MODEL) if more and not is_newer else bare or opening(tab)
     return words.get("text", text), words.get("model", model)
 
 

@@ -363,7 +363,7 @@ def _take_choices(parameters: dict[str, str]) -> None:
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
     """True where the text on screen is still that of a link to `page`."""
-    return link.get("text", places.ROWS[page].text)[:MAX_FIELD] == visit.text
+    return text_and_model(link, page)[0] == visit.text
 
 
 def clear(names: Iterable[str]) -> None:

@@ -15,7 +15,14 @@ from pathlib import Path
 
 from explorer.analysis import findings
 from explorer.analysis.findings import Finding
-from explorer.analysis.formatting import fill, hundredths, plural, shortened, word_in_sentence
+from explorer.analysis.formatting import (
+    fill,
+    hundredths,
+    plural,
+    shortened,
+    whole_percent,
+    word_in_sentence,
+)
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
 from explorer.analysis.votes import Ballot
 from explorer.text.markdown_escape import literal
@@ -144,7 +151,7 @@ def named(head: Head) -> str:
 def row(query: str, key: str, weight: float) -> str:
     """The key that gets most of one token's attention, as a headline, by what `token` calls the
     two."""
-    sentence = WORDS("row", query=query, key=key, weight=hundredths(weight))
+    sentence = WORDS("row", query=query, key=key, share=whole_percent(weight))
     return sentence[:1].upper() + sentence[1:] if query.startswith(WORDS("the")) else sentence
 
 

@@ -55,13 +55,15 @@ class Views:
     panels. groups: by their labels the words of several that stand behind one button, in a row of
     their own while one of them is shown. earlier: the view that a link means which names none,
     where another stood first when links were shared; today's links name one, and a bare address
-    opens on the first of today. index: the view without panels that leads to the others, "" where
-    buttons do."""
+    opens on the first of today. newer: those that no link of that time leads to: an address that
+    says one of them and no more means the text of a bare one. index: the view without panels that
+    leads to the others, "" where buttons do."""
 
     choice: str
     panels: Mapping[str, tuple[str, tuple[str, ...]]]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     earlier: str = ""
+    newer: tuple[str, ...] = ()
     index: str = ""
 
 
@@ -247,6 +249,7 @@ ARCHITECTURE = (
                 "Encoding": ("Waves", "Distance", "Shift", "Adding"),
             },
             earlier="Sentence",
+            newer=("Answer",),
         ),
         reads=(),
         wait="Reading the text with and without positions …",
@@ -482,6 +485,7 @@ LEARN = (
                 "Textbook": ("A textbook figure", ("textbook.own_weight",)),
             },
             earlier="Hard",
+            newer=("All", "Tokens", "Loss", "Modern"),
             index="All",
         ),
         reads=("target",),

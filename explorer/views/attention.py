@@ -22,7 +22,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.panels import attention as attention_panels
-from explorer.panels.choice import Choice
+from explorer.panels.choice import Choice, declared
 from explorer.panels.spec import Panel
 from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow
 from explorer.screens.screen import Screen, screen_of
@@ -38,6 +38,7 @@ from models.run import Run
 TAB = templates.sentences("heads", "tab")
 GRID = templates.sentences("heads", "grid")
 HEAD = templates.sentences("heads", "head")
+ROWS = next(each for each in declared(attention_panels.heads) if each.argument == "rows")
 
 
 def press(shown: Screen, panel: str, pressed: Mapping[str, Any]) -> None:
@@ -49,7 +50,8 @@ def press(shown: Screen, panel: str, pressed: Mapping[str, Any]) -> None:
 
 
 def head_grid(shown: Screen, panel: Panel) -> None:
-    """The grid of all heads."""
+    """The grid of all heads, below the switch between the selected word's rows and all of them."""
+    tab.widget(ROWS, shown.run, {ROWS.argument: panel.arguments[ROWS.argument]})
     mounts.panel(panel.bare, "heads", partial(take_head, shown, panel.name))
     export_menu.offer_panel(panel)
 
@@ -155,7 +157,7 @@ def head_actions(one: HeadOnShow) -> None:
     if one.is_alone:
         take = current_recording.take_text
         st.button(HEAD("works"), key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
-    if one.one is not None and one.one.ballots:
+    if one.is_beside_vote:
         st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
     said = HEAD("computed", weight=hundredths(cell.weight))
@@ -243,7 +245,6 @@ def heads_tab(
     if len(recording.attention) > 1:
         controls.pick_attention(recording, shown.chosen["attention"])
     room = st.empty()
-    bar = st.container(key="after-selection")
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
     grid = shown.panel("attention.heads")
@@ -258,10 +259,9 @@ def heads_tab(
     if one.has_vote:
         with room.container():
             vote(shown, picture)
-    else:
-        with bar:
-            head_selection(one, shown.chosen)
     with left:
+        if not one.has_vote:
+            head_selection(one, shown.chosen)
         below_grid(shown, one)
     with right:
         if one.has_vote:
@@ -294,7 +294,7 @@ def heads_tab(
 def head_options(run: Run, selected: Mapping[str, Any]) -> None:
     """Show the options of the View menu: those of the picture of a head, and of all heads."""
     chosen = tab.choose(attention_panels.head, run, selected)
-    tab.choose(attention_panels.heads, run, chosen)
+    tab.choose(attention_panels.heads, run, {ROWS.argument: ROWS.default, **chosen})
 
 
 def selected_of(chosen: Mapping[str, Any]) -> dict[str, Any]:

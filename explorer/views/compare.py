@@ -329,4 +329,4 @@ def offer_others(shown: Screen) -> None:
             output.offers("offers.between_models", shown.run, {"other_model": other.model})
 
 
-tab.view("compare", tab.Hand(top=other_run, select=select_heads, below=offer_others))
+tab.view("compare", tab.Hand(top=other_run, select=select_heads, offered=offer_others))
