@@ -123,14 +123,16 @@ class Model:
     ) -> Recording:
         """One forward pass over the text under the edits, as a frozen Recording. text: as a str, or
         as token ids, which are read as they are, without special tokens around them; what a
-        tokenizer hands out has such. target: what a translator's decoder reads, as a text or as
-        token ids; where None, its own translation. Of more tokens than the model reads,
-        `card.n_positions`, the last are left out, with a warning; `dropped` counts them.
+        tokenizer hands out has such, also of a pair of texts. target: what a translator's decoder
+        reads, as a text or as token ids; where None, its own translation. Of more tokens than the
+        model reads, `card.n_positions`, the last are left out, with a warning; `dropped` counts
+        them.
 
         Raises ValueError for edits that the model or the text cannot follow and for ids that the
         vocabulary does not have, and TypeError for what is no text or no edit.
         """
-        source, follows = text_or_ids(text), of_model(edits_of(edits), self.card)
+        source = text_or_ids(text, getattr(self.tokenizer, "separator", None))
+        follows = of_model(edits_of(edits), self.card)
         return _told(self._source.record(self, source, follows, target_of(target)))
 
     @property
@@ -148,7 +150,8 @@ class Model:
     ) -> tuple[Recording, ...]:
         """Recordings of all of several texts, each as by `record`; without edits several in one
         pass where the model can (`reads_batches`), which rounds otherwise."""
-        sources, of_all = texts_of(texts), edits_of(edits)
+        sources = texts_of(texts, getattr(self.tokenizer, "separator", None))
+        of_all = edits_of(edits)
         if of_all or not self.reads_batches:
             return tuple(self.record(each, of_all) for each in sources)
         recordings: list[Recording] = []

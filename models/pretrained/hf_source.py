@@ -61,6 +61,7 @@ from models.pretrained.hf_model import (
     class_head_of,
     expect_finite,
     expect_readout,
+    inputs_of,
     no_class_head,
     no_readout,
     not_followed_on,
@@ -153,16 +154,15 @@ def record(
             tokens, edits, model.tokenizer.mask, model.tokenizer.label(model.tokenizer.mask)
         )
     _expect_embedded(model, tokens)
-    inputs = {"input_ids": torch.tensor([tokens.ids])}
     stream_tokens, target_text, target_dropped = [tokens], "", 0
     if has_decoder:
         read = replace(reading, tokens=tokens)
         decoded, target_text, target_dropped = target_of(model, read, edits, target)
-        inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
         edits = of_text(edits, lengths, texts)
     expect_tokens(edits, lengths)
+    inputs = inputs_of(model, *(each.ids for each in stream_tokens))
     trace = forward_pass(model, edits)
     # Before the lock, for which others wait with memory of their own.
     buffer_pool.make_room(recorded_bytes(model, [len(each.ids) for each in stream_tokens]))
@@ -348,10 +348,10 @@ class PatchRun:
     def differences(self, stream: str, layer: int | None, patches: Patches) -> list[float]:
         """The difference of the logits with each of several patches put into a stream."""
         n = len(patches.patches)
-        ids = [torch.tensor(each.ids)[None].expand(n, -1) for each in self.text.streams]
-        inputs = dict(
-            zip(("input_ids", "decoder_input_ids"), ids[: 1 + (self.model.start is not None)])
-        )
+        inputs = {
+            name: each.expand(n, -1)
+            for name, each in inputs_of(self.model, *(of.ids for of in self.text.streams)).items()
+        }
         with self.model.passing(forward_pass(self.model, (*self.edits, patches))):
             output = self.model.network(**inputs, use_cache=False)
         scores = output.logits[:, self.token, self.ids].float()
@@ -375,9 +375,7 @@ def class_logits(model: HFModel, recording: Recording) -> np.ndarray:
     """Scores of the classes of a recorded text, (class), by the model's own head: the pass once
     more, under the recording's edits."""
     trace = forward_pass(model, recording.edits)
-    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    if model.start is not None:
-        inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
+    inputs = inputs_of(model, *(each.ids for each in recording.streams))
     with model.passing(trace):
         return model.network(**inputs).logits[0].numpy()
 
@@ -598,9 +596,7 @@ def slopes(
     places: tuple[Place, ...],
 ) -> Slopes:
     """Gradients by place, as `models.readouts.gradients.slopes`."""
-    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    if model.start is not None:
-        inputs["decoder_input_ids"] = torch.tensor(recording.streams[-1].ids)[None]
+    inputs = inputs_of(model, *(each.ids for each in recording.streams))
     shown = {} if model.plan.opens else {"output_attentions": True}
     trace = replace(forward_pass(model, recording.edits), graph={})
     checkpoint()
@@ -773,7 +769,7 @@ def _integrated(
     followed; id: which, the largest where None."""
     if model.start is not None:
         raise ValueError(f"{model.card.name} reads one text and writes another in its own code")
-    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    inputs = inputs_of(model, recording.streams[0].ids)
     embeddings = model.network.get_input_embeddings()
     first = _embedded(embeddings, begin)
     share, way, start = 1.0, torch.zeros(0), torch.zeros(0)
