@@ -11,10 +11,12 @@ needs no network.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from explorer import html_export
 from explorer.analysis.corpus_scores import PatternScores
 from explorer.analysis.head_naming import Cells
 from explorer.html_export import Document
@@ -22,6 +24,7 @@ from explorer.panels import attention, spec
 from explorer.panels.spec import expect_words, panel_names
 from models import registry
 from models.argument_validation import attention_of, expect_model
+from models.edits import describe
 from models.notices import tell
 from models.recording import Recording
 from models.run import Run
@@ -42,7 +45,7 @@ __all__ = ["PICTURES", "VIEWS", "expect_words", "figure", "page", "panel_names",
 
 
 def page(
-    recording: Recording,
+    recording: Recording | Iterable[Recording],
     view: str = "heads",
     /,
     *,
@@ -53,30 +56,58 @@ def page(
     **choices: object,
 ) -> Document:
     """A view of a recording as one HTML document, interactive, that asks for nothing from
-    elsewhere. A notebook draws it.
+    elsewhere; of several recordings one document, in which one of them is open at a time. A
+    notebook draws it.
 
     view: "heads", "findings", or a panel such as "soft_lookup.temperature", whose choices are its
     arguments. model: the recording's, loaded; it is loaded anew where None. other: what stands
     beside it, in the panels of `compare`. target: what was typed for a decoder to read. link: the
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
-    such as layer=1. Raises ValueError for a view or a choice that is not there.
+    such as layer=1. Raises ValueError for a view or a choice that is not there, for no recording,
+    and for `other` beside several; TypeError for what is no recording.
     """
-    if not isinstance(recording, Recording):
-        raise TypeError(f"a view is of a recording, and not of a {type(recording).__name__}")
-    loaded = registry.load(recording.model.name) if model is None else model
-    view, arguments = chosen(view, choices)
-    if "." in view:
-        panel = _panel(recording, loaded, view, arguments, other)
-        return spec.document([panel], link, spec.way_back([panel]) | _typed(target))
+    several = [recording] if isinstance(recording, Recording) else _recorded(recording)
+    if len(several) > 1 and other is not None:
+        raise ValueError("a recording stands beside one other; make a page of each pair")
+    load = cache(registry.load)
+    sheets = []
+    for each in several:
+        loaded = load(each.model.name) if model is None else model
+        panels = _panels(each, loaded, chosen(view, choices), other)
+        edited = f" · {describe(each.edits)}" if each.edits else ""
+        back = spec.way_back(panels) | _typed(target)
+        sheets.append(spec.sheet(panels, back, f"{each.text}{edited}"))
+    return html_export.document(sheets, link)
+
+
+def _recorded(recordings: Any) -> list[Recording]:
+    """Several recordings. Raises TypeError for anything else, and ValueError for none."""
+    is_text = isinstance(recordings, (str, bytes)) or not isinstance(recordings, Iterable)
+    listed = [recordings] if is_text else list(recordings)
+    if wrong := [each for each in listed if not isinstance(each, Recording)]:
+        kind = type(wrong[0]).__name__
+        raise TypeError(
+            f"a page is of a recording or of several, and not of a {kind}; "
+            "headlight.record(model, text) makes one"
+        )
+    if not listed:
+        raise ValueError("a page is of one recording or more")
+    return listed
+
+
+def _panels(
+    recording: Recording, loaded: Model, view: tuple[str, dict[str, str]], other: Recording | None
+) -> Sequence[spec.Panel]:
+    """The panels of a view, with its choices."""
+    name, arguments = view
+    if "." in name:
+        return [_panel(recording, loaded, name, arguments, other)]
     if other is not None:
-        raise ValueError(f"the view {view} is of one recording")
+        raise ValueError(f"the view {name} is of one recording")
     run = Run.of(recording, loaded)
-    panels = (
-        attention.opened(run, arguments)
-        if view == "heads"
-        else (attention.strongest_findings(run),)
-    )
-    return spec.document(panels, link, spec.way_back(panels) | _typed(target))
+    if name == "heads":
+        return attention.opened(run, arguments)
+    return (attention.strongest_findings(run),)
 
 
 AT_ONCE = 32  # texts that are recorded before they are measured, in one pass where a model can

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape, unescape
@@ -74,15 +74,20 @@ class Document(str):
         )
 
 
-def document(sheet: DocumentSpec, link: str = "") -> Document:
-    """Write the file's text. `link`: where a Headlight is that shows the same, such as an address
-    of http or https; "" for none."""
-    content = packed(sheet)
-    data = b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
-    views = [part.component for part in sheet.parts if isinstance(part, View)]
-    code = json.dumps(import_map(views))
-    title = escape(sheet.title)
-    caption = "".join(f"<p dir=auto>{in_html(_holdable(line))}</p>" for line in sheet.caption)
+def document(sheets: DocumentSpec | Sequence[DocumentSpec], link: str = "") -> Document:
+    """Write the file's text, of one sheet, or of several of which one is open at a time. `link`:
+    where a Headlight is that shows the same, such as an address of http or https; "" for none.
+    Raises ValueError for no sheet."""
+    listed = [sheets] if isinstance(sheets, DocumentSpec) else list(sheets)
+    if not listed:
+        raise ValueError("a document needs a sheet")
+    first, contents = listed[0], [packed(each) for each in listed]
+    components = {
+        part.component for each in listed for part in each.parts if isinstance(part, View)
+    }
+    code = json.dumps(import_map(sorted(components)))
+    title = escape(first.title if len(listed) == 1 else f"{len(listed)} texts")
+    has_formulas = any(OF_A_FORMULA in each for each in contents)
     return Document(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -90,17 +95,48 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
         '<meta name="referrer" content="no-referrer">\n'
         f'<meta name="generator" content="Headlight {VERSION}">\n'
         f'<title translate="no">{title} · Headlight</title>\n'
-        f"<style>\n{_style(OF_A_FORMULA in content)}</style>\n"
-        f'<script type="importmap">{code}</script>\n</head>\n<body{" class=paper" * sheet.paper}>\n'
-        f'<header><h1 dir="auto">{in_html(sheet.title)}</h1>'
+        f"<style>\n{_style(has_formulas)}</style>\n"
+        f'<script type="importmap">{code}</script>\n</head>\n'
+        f"<body{' class=paper' * first.paper}>\n"
+        f"{_choice(listed)}<header>{_each(listed, _heading)}"
         '<button id="colours" type="button">Dark</button></header>\n'
         "<main><div></div><div></div><div></div></main>\n"
         "<noscript><p>A script in the file draws it. Allow scripts to see it.</p></noscript>\n"
-        f"<footer>{caption}<p>Made with Headlight {VERSION}</p>{_back(sheet, link)}</footer>\n"
-        f'<script type="application/octet-stream" id="data">{data}</script>\n'
+        f"<footer>{_each(listed, lambda sheet: _foot(sheet, link))}</footer>\n"
+        f"{''.join(map(_data, contents))}"
         f'<script type="module">import {{ open }} from "headlight/{HOST}.js"; open();</script>\n'
         "</body>\n</html>\n"
     )
+
+
+def _choice(sheets: Sequence[DocumentSpec]) -> str:
+    """Write the list from which one of several sheets is opened."""
+    if len(sheets) == 1:
+        return ""
+    options = "".join(f"<option>{escape(_holdable(each.name))}</option>" for each in sheets)
+    return f'<select id="texts" aria-label="Text" dir="auto">{options}</select>\n'
+
+
+def _each(sheets: Sequence[DocumentSpec], write: Callable[[DocumentSpec], str]) -> str:
+    """Write what belongs to each sheet, all but the first hidden."""
+    return "".join(
+        f"<div data-sheet={at}{' hidden' * (at > 0)}>{write(each)}</div>"
+        for at, each in enumerate(sheets)
+    )
+
+
+def _heading(sheet: DocumentSpec) -> str:
+    return f'<h1 dir="auto">{in_html(sheet.title)}</h1>'
+
+
+def _foot(sheet: DocumentSpec, link: str) -> str:
+    caption = "".join(f"<p dir=auto>{in_html(_holdable(line))}</p>" for line in sheet.caption)
+    return f"{caption}<p>Made with Headlight {VERSION}</p>{_back(sheet, link)}"
+
+
+def _data(content: bytes) -> str:
+    data = b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
+    return f'<script type="application/octet-stream" class="data">{data}</script>\n'
 
 
 def _holdable(text: str) -> str:
@@ -169,13 +205,14 @@ Part = View | TextLines
 @dataclass(frozen=True, eq=False)
 class DocumentSpec:
     """A whole file: its title, its caption in lines, and its parts in the order they stand in.
-    query: the address of the same in Headlight. paper: it is to be printed, and as wide as a
-    page."""
+    query: the address of the same in Headlight. name: what it is called among others. paper: it is
+    to be printed, and as wide as a page."""
 
     title: str
     caption: Sequence[str]
     parts: Sequence[Part]
     query: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
     paper: bool = False
 
 

@@ -50,22 +50,22 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     return tuple(map(resolved, edits))
 
 
-def text_or_ids(source: Any) -> str | tuple[int, ...]:
+def text_or_ids(source: Any, separator: int | None = None) -> str | tuple[int, ...]:
     """Input of a model: a text, or token ids, a sequence or an array of one axis or what a
-    tokenizer hands out. Raises TypeError for anything else, and ValueError for no ids and for the
-    ids of several texts."""
+    tokenizer hands out. separator: as of `tokenizer_output.texts_of`. Raises TypeError for anything
+    else, and ValueError for no ids and for the ids of several texts."""
     if isinstance(source, str):
         return source
-    ids = ids_of(source)
+    ids = ids_of(source, separator)
     if not ids:
         raise ValueError("there are no token ids to read")
     return ids
 
 
-def ids_of(source: Any) -> tuple[int, ...]:
+def ids_of(source: Any, separator: int | None = None) -> tuple[int, ...]:
     """Token ids as of `text_or_ids`, also none."""
     if tokenizer_output.is_output(source):
-        texts = tokenizer_output.texts_of(source)
+        texts = tokenizer_output.texts_of(source, separator)
         if len(texts) != 1:
             raise ValueError(
                 f"these are the ids of {len(texts)} texts; headlight.record and record_all read "
@@ -87,12 +87,12 @@ def target_of(target: Any) -> str | tuple[int, ...] | None:
     return target if target is None or isinstance(target, str) else ids_of(target)
 
 
-def texts_of(sources: Any) -> list[Any]:
+def texts_of(sources: Any, separator: int | None = None) -> list[Any]:
     """Several texts, each for `text_or_ids`. Raises TypeError for one."""
     if isinstance(sources, str):
         raise TypeError(f"these are several texts in a list, and not one, {_brief(sources)}")
     if tokenizer_output.is_output(sources):
-        return list(tokenizer_output.texts_of(sources))
+        return list(tokenizer_output.texts_of(sources, separator))
     return list(expect_several("texts", sources))
 
 

@@ -78,8 +78,9 @@ class Placed:
             if isinstance(result, Iterator):
                 return self._each(result)
             if isinstance(result, Sweep):
-                patched = result.patched
-                return replace(result, patched=lambda *of: self._each(patched(*of)))
+                each = lambda ask: lambda *of: self._each(ask(*of))
+                by_slope = each(result.by_slope)
+                return replace(result, patched=each(result.patched), by_slope=by_slope)
             return Placed(result, self._device) if hasattr(result, "logits_after") else result
 
         return call

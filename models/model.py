@@ -123,14 +123,16 @@ class Model:
     ) -> Recording:
         """One forward pass over the text under the edits, as a frozen Recording. text: as a str, or
         as token ids, which are read as they are, without special tokens around them; what a
-        tokenizer hands out has such. target: what a translator's decoder reads, as a text or as
-        token ids; where None, its own translation. Of more tokens than the model reads,
-        `card.n_positions`, the last are left out, with a warning; `dropped` counts them.
+        tokenizer hands out has such, also of a pair of texts. target: what a translator's decoder
+        reads, as a text or as token ids; where None, its own translation. Of more tokens than the
+        model reads, `card.n_positions`, the last are left out, with a warning; `dropped` counts
+        them.
 
         Raises ValueError for edits that the model or the text cannot follow and for ids that the
         vocabulary does not have, and TypeError for what is no text or no edit.
         """
-        source, follows = text_or_ids(text), of_model(edits_of(edits), self.card)
+        source = text_or_ids(text, getattr(self.tokenizer, "separator", None))
+        follows = of_model(edits_of(edits), self.card)
         return _told(self._source.record(self, source, follows, target_of(target)))
 
     @property
@@ -148,7 +150,8 @@ class Model:
     ) -> tuple[Recording, ...]:
         """Recordings of all of several texts, each as by `record`; without edits several in one
         pass where the model can (`reads_batches`), which rounds otherwise."""
-        sources, of_all = texts_of(texts), edits_of(edits)
+        sources = texts_of(texts, getattr(self.tokenizer, "separator", None))
+        of_all = edits_of(edits)
         if of_all or not self.reads_batches:
             return tuple(self.record(each, of_all) for each in sources)
         recordings: list[Recording] = []
@@ -245,11 +248,36 @@ class Model:
         cell = of_attention(self, recording, cell)
         return self._readout("score_parts").score_path(self, recording, cell)
 
-    def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
-        """The gradient of the likeliest word's logit at a token of the last stream, back to every
-        state of a stream: a translator's own, or that of its source."""
+    def gradients(
+        self,
+        recording: Recording,
+        stream: str,
+        token: int,
+        id: int | None = None,
+        against: int | None = None,
+        sites: Iterable[str] = (),
+        attention: str = "",
+    ) -> ResidualGradients:
+        """The gradient of a word's logit at a token of the last stream, the likeliest word's where
+        None, back to every state of a stream: a translator's own, or that of its source; with
+        `against` of the difference to another word's logit. sites: those of the stream at which the
+        gradients are kept as vectors; attention: the one whose weights have theirs kept. Raises
+        ValueError for a site or an attention that is not there, and where the model's code has no
+        one tensor for it."""
         token = expect_readout_of(self, recording, stream, token)
-        return self._source.gradients(self, recording, stream, token)
+        id, against = other_word(self.card, id), other_word(self.card, against)
+        wanted = tuple(expect_several("sites", (sites,) if isinstance(sites, str) else sites))
+        there = recording.stream(stream).sites
+        if missing := [each for each in wanted if each not in there]:
+            raise ValueError(
+                f"stream {stream} has no site {missing[0]!r}; it has {', '.join(there)}"
+            )
+        if attention:
+            names = [each.name for each in recording.attention]
+            attention = attention_of(self.card, names, attention)
+        return self._source.gradients(
+            self, recording, stream, token, id, against, wanted, attention
+        )
 
     def head_gradients(
         self,
@@ -405,15 +433,22 @@ class Model:
         token: int,
         id: int | None = None,
         steps: int = path_integral.STEPS,
+        against: int | None = None,
+        baseline: str | int | Sequence[int] | None = None,
     ) -> np.ndarray:
         """Integrated gradients (Sundararajan et al. 2017) of a word's logit at a token of the last
-        stream, the likeliest word's where None: a share for each token of a stream, (token). They
-        sum to the logit less the one where every embedding of the stream is 0, to within 1 %: the
-        way between the two is cut into parts where the logit bends, at most `steps` of them, with a
-        warning where that is not enough. Raises ValueError for no steps."""
+        stream, the likeliest word's where None: a share for each token of a stream, (token); with
+        `against` of the difference to another word's logit. They sum to the logit less the one at
+        the baseline, to within 1 %: the way between the two is cut into parts where the logit
+        bends, at most `steps` of them, with a warning where that is not enough.
+
+        baseline: where every embedding of the stream is 0 where None; an id, "[PAD]" or "[MASK]" in
+        the place of every token that is text; or another text, or ids, of as many tokens. Raises
+        ValueError for no steps, and for a baseline that the model cannot read so."""
         token = expect_readout_of(self, recording, stream, token)
-        id, steps = other_word(self.card, id), whole_number("steps", steps, 1)
-        shares, whole = self._source.integrated(self, recording, stream, token, id, steps)
+        of = token, other_word(self.card, id), other_word(self.card, against)
+        steps, begin = whole_number("steps", steps, 1), self._baseline(recording, stream, baseline)
+        shares, whole = self._source.integrated(self, recording, stream, of, steps, begin)
         return _complete(shares, whole, steps)
 
     def class_attribution(
@@ -422,16 +457,22 @@ class Model:
         id: int | None = None,
         steps: int = path_integral.STEPS,
         against: int | None = None,
+        baseline: str | int | Sequence[int] | None = None,
     ) -> np.ndarray:
         """Integrated gradients of the score of a class of a text, by its place among
         `capabilities.classes`, the likeliest class where None: a share for each token, (token);
         with `against` of the difference to another class's score. They sum to the score less the
-        one where the embedding of every word is 0, as `integrated_gradients` do, in at most `steps`
-        parts. Raises ValueError for a model that is no classifier of texts, for a class that is not
-        there, and for no steps."""
-        at, steps = self._class(recording, id, against), whole_number("steps", steps, 1)
-        shares, whole = self._source.class_attribution(self, recording, at, steps, against)
+        one at the baseline, in at most `steps` parts, as `integrated_gradients` do. Raises
+        ValueError for a model that is no classifier of texts, for a class that is not there, for no
+        steps, and for a baseline that the model cannot read so."""
+        of = self._class(recording, id, against), against
+        begin = self._baseline(recording, recording.streams[0].name, baseline)
+        steps = whole_number("steps", steps, 1)
+        shares, whole = self._source.class_attribution(self, recording, of, steps, begin)
         return _complete(shares, whole, steps)
+
+    def _baseline(self, recording: Recording, stream: str, baseline: Any) -> tuple[int, ...] | None:
+        return path_integral.baseline_ids(self, recording, stream, baseline)
 
     def class_parts(
         self, recording: Recording, id: int | None = None, against: int | None = None

@@ -11,7 +11,7 @@ from models.capabilities import Capabilities, without_readout
 from models.edits import KINDS, Edit
 from models.own_model import OwnModel, record
 from models.readouts import logit_lens
-from models.readouts.gradients import gradients, integrated
+from models.readouts.gradients import gradients, integrated, slopes
 from models.readouts.logit_lens import attribute, lens
 from models.readouts.logit_lens import logits_at as logits
 from models.results import Beam, SeededSampling
@@ -26,6 +26,7 @@ __all__ = [
     "nearest",
     "capabilities",
     "record",
+    "slopes",
     "generate",
 ]
 

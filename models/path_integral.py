@@ -1,5 +1,5 @@
 """Integrated gradients (Sundararajan et al. 2017): the integral of a score's slopes along the way
-from nothing to a text, over the parts into which the way is cut.
+from nothing, or from a baseline, to a text, over the parts into which the way is cut.
 
 The slopes of a part must sum to the change of the score over it, which is known, and two rules must
 find the same shares. So the part in which one of these fails by most is cut in two, again and
@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from numbers import Integral
+from typing import Any
 
 import numpy as np
+
+from models.argument_validation import expect_ids, ids_of
+from models.recording import Recording
+from models.results import MASK_SPELLINGS
 
 STEPS = 200  # parts of the way, at most
 FIRST = 8  # parts before any is cut
@@ -20,6 +26,38 @@ CANCELLED = 10  # times as much all parts together may fail by: errors that canc
 
 # Score at a place from 0 to 1, and its slope along the way by token, (token).
 Slopes = Callable[[float], tuple[float, np.ndarray]]
+
+
+def baseline_ids(
+    model: Any, recording: Recording, stream: str, baseline: Any
+) -> tuple[int, ...] | None:
+    """The token ids from which the way to a stream begins: an id, or "[PAD]" or "[MASK]", in the
+    place of every token that is text, or those of another text; None for embeddings of 0.
+
+    Raises ValueError for a token that the model does not have, and for a text of another number of
+    tokens; TypeError for what is no text."""
+    if baseline is None:
+        return None
+    of, tokenizer = recording.stream(stream), model.tokenizer
+    if baseline == "[PAD]" or isinstance(baseline, str) and baseline in MASK_SPELLINGS:
+        name, baseline = baseline, tokenizer.pad if baseline == "[PAD]" else tokenizer.mask
+        if baseline is None:
+            raise ValueError(f"{model.card.name} has no {name}; give the id of a token")
+    if isinstance(baseline, Integral):
+        ids = tuple(int(baseline) if not own else int(id) for id, own in zip(of.ids, of.special))
+    elif not isinstance(baseline, str):
+        ids = ids_of(baseline)
+    elif stream == recording.streams[0].name:
+        ids = tuple(map(int, model.record(baseline).streams[0].ids))
+    else:
+        read = model.record(recording.text_or_ids, target=baseline)
+        ids = tuple(map(int, read.stream(stream).ids))
+    expect_ids(model.card, ids)
+    if len(ids) != len(of.ids):
+        raise ValueError(
+            f"a baseline has as many tokens as the text, {len(of.ids)}, not {len(ids)}"
+        )
+    return ids
 
 
 def shares_of(slopes: Slopes, steps: int = STEPS) -> tuple[np.ndarray, float]:

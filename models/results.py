@@ -7,7 +7,7 @@ over the vocabulary."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from numbers import Integral
@@ -412,10 +412,13 @@ class Depth:
 
 @dataclass(frozen=True, eq=False)
 class ResidualGradients:
-    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by site and token.
+    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by site and token;
+    with `against` of the difference to another word's logit.
 
     sites: "embed+pos" and then the sub-layers, such as "0.attn", each standing for the state after
-    it; norm (site, token); logit: the output itself.
+    it; norm (site, token); logit: the output itself. vectors (token, d_model): the gradients
+    themselves at the sites that were asked for, by their names. pattern: those of the weights of
+    the attention that was asked for, (layer, head, query, key), None where none was.
     """
 
     stream: str
@@ -425,6 +428,17 @@ class ResidualGradients:
     sites: tuple[str, ...]
     norm: np.ndarray
     logit: float
+    against: int | None = None
+    vectors: Mapping[str, np.ndarray] = field(default_factory=dict)
+    pattern: np.ndarray | None = None
+
+    def at(self, site: str) -> np.ndarray:
+        """The gradient at a site, (token, d_model). Raises ValueError for one that was not asked
+        for."""
+        if site not in self.vectors:
+            kept = ", ".join(self.vectors) or "none"
+            raise ValueError(f"gradients were asked for at {kept}, and not at {site!r}; pass sites")
+        return self.vectors[site]
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,13 +505,22 @@ class Effect:
 class Sweep:
     """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as
     they are. Its places are each of `rows` (sites, or layers) with each of `columns` (tokens, or
-    heads). patched: the differences of one row at some columns, in order."""
+    heads). patched: the differences of one row at some columns, in order; by_slope: the same by
+    gradients."""
 
     clean: float
     donor: float
     rows: tuple[Any, ...]
     columns: tuple[int, ...]
     patched: Callable[[Any, tuple[int, ...]], Iterator[float]]
+    by_slope: Callable[[Any, tuple[int, ...]], Iterator[float]]
+
+    @property
+    def estimated(self) -> Sweep:
+        """The same sweep by attribution patching (Nanda 2023): one pass and its gradients in the
+        place of a pass for each patch, right where the logits are linear in what is patched. The
+        values of both side by side say how far it is off."""
+        return replace(self, patched=self.by_slope)
 
     @property
     def places(self) -> int:

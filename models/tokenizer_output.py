@@ -6,7 +6,8 @@ text. What a recording would not follow is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,16 @@ def is_of_several(output: Any) -> bool:
     return isinstance(ids, (list, tuple)) and bool(ids) and hasattr(ids[0], "__len__")
 
 
-def texts_of(output: Any) -> tuple[tuple[int, ...], ...]:
-    """The token ids of each text, without padding. Raises ValueError, one sentence, for an output
+def segments(ids: Sequence[int], separator: int) -> list[int]:
+    """Of each token of one text or of a pair 0, and 1 for those of the second: what comes after the
+    first separator."""
+    first = list(ids).index(separator) if separator in ids else len(ids)
+    return [int(at > first) for at in range(len(ids))]
+
+
+def texts_of(output: Any, separator: int | None = None) -> tuple[tuple[int, ...], ...]:
+    """The token ids of each text, without padding. separator: the token after which a model reads a
+    second text, None for one that reads no pairs. Raises ValueError, one sentence, for an output
     without ids, with something that a recording would leave out, and for a mask with a hole."""
     fields = _fields(output)
     if "input_ids" not in fields:
@@ -53,10 +62,12 @@ def texts_of(output: Any) -> tuple[tuple[int, ...], ...]:
     types = _rows(fields["token_type_ids"]) if "token_type_ids" in fields else [None] * len(rows)
     if not len(rows) == len(masks) == len(types):
         raise ValueError("a tokenizer's output has as many masks as rows of ids")
-    return tuple(map(_shown, rows, masks, types))
+    return tuple(map(partial(_shown, separator), rows, masks, types))
 
 
-def _shown(ids: np.ndarray, mask: np.ndarray | None, types: np.ndarray | None) -> tuple[int, ...]:
+def _shown(
+    separator: int | None, ids: np.ndarray, mask: np.ndarray | None, types: np.ndarray | None
+) -> tuple[int, ...]:
     """The ids of a row that its mask shows."""
     seen = np.ones(len(ids), bool) if mask is None else mask.astype(bool)
     if len(seen) != len(ids):
@@ -67,12 +78,14 @@ def _shown(ids: np.ndarray, mask: np.ndarray | None, types: np.ndarray | None) -
             "this attention_mask hides tokens between others, which a recording would show; leave "
             "them out, or use an edit"
         )
-    if types is not None and types[seen[: len(types)]].any():
+    shown = tuple(map(int, ids[seen]))
+    own = [0] * len(shown) if types is None else list(map(int, types[seen[: len(types)]]))
+    if any(own) and (separator is None or own != segments(shown, separator)):
         raise ValueError(
-            "some of these token_type_ids are not 0, as of a second text, which a recording does "
-            "not follow; give input_ids alone to have all read as one text"
+            "some of these token_type_ids are not 0, as of a second text, which this model's "
+            "tokenizer does not frame so; give input_ids alone to have all read as one text"
         )
-    return tuple(map(int, ids[seen]))
+    return shown
 
 
 def _rows(value: Any) -> list[np.ndarray]:

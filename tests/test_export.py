@@ -72,6 +72,29 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     assert query["text"] == recording.text and query["edits"] == to_line(edits)
 
 
+def test_a_page_of_several_texts_has_each_of_them_and_the_code_once() -> None:
+    encoder = read_once("encoder")
+    texts = [HOSTILE, "The cat sat.", "Ram pushed Hari"]
+    recordings = [encoder.record(each) for each in texts] + [
+        encoder.record(texts[1], ZeroHead(1, 2))
+    ]
+    alone, made = export.page(recordings[1], model=encoder), export.page(recordings, model=encoder)
+    data = [re.findall(r'class="data">([^<]+)<', each) for each in (alone, made)]
+    assert len(data[1]) == len(recordings) and data[0][0] == data[1][1] != data[1][3]
+    less = len(made) - sum(map(len, data[1]))
+    assert less < len(alone) - len(data[0][0]) + 5000, "a heading, a caption and a way back of each"
+    assert (
+        made.count("<script") == 2 + len(recordings)
+        and "owned" not in made.split("<main>")[1].split("<footer>")[0]
+    )
+    names = [unescape(each) for each in re.findall(r"<option>([^<]*)</option>", made)]
+    assert names[1:3] == texts[1:] and names[3] == f"{texts[1]} · {describe(recordings[3].edits)}"
+    with pytest.raises(TypeError, match="of a recording or of several, and not of a str"):
+        export.page("The cat sat.")
+    with pytest.raises(ValueError, match="one recording or more"):
+        export.page([])
+
+
 def test_a_file_links_to_no_script_and_refuses_what_is_not_there() -> None:
     encoder = read_once("encoder")
     recording = encoder.record(HOSTILE)

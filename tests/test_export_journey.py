@@ -70,6 +70,21 @@ def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]
     assert head.locator("image").count()
 
 
+def test_one_of_several_texts_is_open(
+    encoder: OwnModel, alone: Callable[..., driver.Visitor]
+) -> None:
+    texts = [HOSTILE, "The cat sat on the mat.", "Ram pushed Hari"]
+    page = alone(export.page([encoder.record(each) for each in texts], model=encoder)).page
+    for at, word in ((1, "mat"), (2, "Hari"), (0, "tired")):
+        page.locator("#texts").select_option(index=at)
+        shown = page.locator(f"{driver.HEAD} .token")
+        shown.filter(has_text=word).first.wait_for()
+        others = {"mat", "Hari", "tired"} - {word}
+        assert not any(shown.filter(has_text=each).count() for each in others)
+        assert page.locator("main > div > [data-part='panel']").count() == 2, "one text at a time"
+        assert page.locator("[data-sheet]:visible").count() == 2, "a heading and a caption"
+
+
 def test_a_picture_stays_where_it_is_under_the_pointer(
     encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:

@@ -65,7 +65,7 @@ def cards(app: AppTest) -> dict[str, dict]:
 
 def opened_text(document: str) -> str:
     """What a document's data say before anything is drawn."""
-    packed = re.search(r'id="data">([^<]+)<', document)
+    packed = re.search(r'class="data">([^<]+)<', document)
     assert packed is not None
     return json.dumps(codec.decode(gzip.decompress(b64decode(packed[1])))[0], ensure_ascii=False)
 

@@ -145,7 +145,7 @@ def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_model: OwnModel
 def test_the_gradient_is_the_slope_of_the_output(model: OwnModel) -> None:
     recording, stream = streams(model)[-1]
     token = 1
-    found = gradients.gradients(model, recording, stream.name, token)
+    found = model.gradients(recording, stream.name, token)
     on = found.norm
     # The last state is read by the tied embedding.
     readout = model.network.embedding.token.weight[found.id].detach()
@@ -171,7 +171,7 @@ def test_the_gradient_is_the_slope_of_the_output(model: OwnModel) -> None:
 
 def test_no_gradients_are_left_nor_come_from_later_tokens(model: OwnModel) -> None:
     for recording, stream in streams(model):
-        norm = gradients.gradients(model, recording, stream.name, 2).norm
+        norm = model.gradients(recording, stream.name, 2).norm
         if stream.name == "decoder":
             assert not norm[:, 3:].any() and norm[0, :3].all()
         for each in residual.sublayers(stream):

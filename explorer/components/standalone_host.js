@@ -14,11 +14,37 @@ import { sentences } from "./sentences.js";
 
 const KINDS = { view, words };
 
-/** Draw the file that the page holds. */
+/** Draw the file that the page holds: of several sheets the first, then the one that is chosen. */
 export async function open() {
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
-  const { header, blocks } = decode(await unpacked());
-  const shown = await Promise.all(
+  const choice = /** @type {HTMLSelectElement | null} */ (document.getElementById("texts"));
+  /** @type {(() => void)[]} */
+  let shown = [];
+  let turns = 0;
+  const draw = () => shown.forEach((show) => show());
+  const turn = async (/** @type {number} */ at) => {
+    const mine = ++turns;
+    const data = await unpacked(at);
+    if (mine !== turns) return; // another has been chosen
+    for (const each of /** @type {NodeListOf<HTMLElement>} */ (
+      document.querySelectorAll("[data-sheet]")
+    ))
+      each.hidden = Number(each.dataset.sheet) !== at;
+    shown = await parts(main, data);
+    if (mine === turns) draw();
+  };
+  colours(draw);
+  if (choice) choice.onchange = () => turn(choice.selectedIndex);
+  await turn(Math.max(0, choice ? choice.selectedIndex : 0));
+  main.after(pictures());
+  main.dataset.drawn = "yes";
+}
+
+/** What draws each part of a sheet, in the place of what stood there. @param {HTMLElement} main @param {Uint8Array} data */
+async function parts(main, data) {
+  const { header, blocks } = decode(data);
+  for (const column of main.children) column.replaceChildren();
+  return await Promise.all(
     header.parts.map(async (/** @type {Part} */ part) => {
       const box = make("section", {
         class: `${part.kind} ${part.look || ""}`,
@@ -28,16 +54,11 @@ export async function open() {
       return await KINDS[part.kind](part, box, blocks);
     }),
   );
-  const draw = () => shown.forEach((show) => show());
-  colours(draw);
-  draw();
-  main.after(pictures());
-  main.dataset.drawn = "yes";
 }
 
-/** The data as it was before it was packed into the page. */
-async function unpacked() {
-  const packed = /** @type {HTMLElement} */ (document.getElementById("data")).textContent || "";
+/** The data of a sheet as it was before it was packed into the page. @param {number} at */
+async function unpacked(at) {
+  const packed = document.querySelectorAll("script.data")[at].textContent || "";
   const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());

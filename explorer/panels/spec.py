@@ -286,9 +286,16 @@ class Panel:
 def document(
     panels: Sequence[Panel], link: str = "", query: Mapping[str, str] | None = None
 ) -> Document:
-    """Panels as an HTML document that asks for nothing from elsewhere: one below the other, or of
-    all heads and one of them side by side. `link`: the address of a Headlight, and `query` what
-    shows the same there; without both, the `way_back`. Raises ValueError for no panel."""
+    """Panels as an HTML document that asks for nothing from elsewhere, as `sheet` lays them out.
+    `link`: the address of a Headlight, and `query` what shows the same there; without both, the
+    `way_back`. Raises ValueError for no panel."""
+    query = way_back(panels) if query is None and not link and panels else query
+    return html_export.document(sheet(panels, query or {}), link)
+
+
+def sheet(panels: Sequence[Panel], query: Mapping[str, str], name: str = "") -> DocumentSpec:
+    """Panels as a sheet of a document: one below the other, or of all heads and one of them side by
+    side. query: the address of the same in Headlight. Raises ValueError for no panel."""
     if not panels:
         raise ValueError("a document needs a panel")
     captions: list[Line] = [("p", line) for panel in panels[1:] for line in panel.caption]
@@ -299,10 +306,7 @@ def document(
     ]
     if captions:
         parts.append(TextLines(captions, column=2))
-    query = way_back(panels) if query is None and not link else query
-    return html_export.document(
-        DocumentSpec(panels[0].title, panels[0].caption, parts, query or {}), link
-    )
+    return DocumentSpec(panels[0].title, panels[0].caption, parts, query, name)
 
 
 def way_back(panels: Sequence[Panel]) -> dict[str, str]:

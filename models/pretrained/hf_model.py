@@ -64,6 +64,7 @@ from models.recording import Attention, Card, NotFinite, NotFollowed, Stream
 from models.results import Beam, SeededSampling
 from models.token_labels import NO_SPAN
 from models.tokenizer import Tokens
+from models.tokenizer_output import segments
 from models.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -191,6 +192,19 @@ class HFModel(Model):
         if self.chat is not None and (read := self.chat.tokens(text, self.card.n_positions)):
             return read
         return self.tokenizer.tokens(text, self.card.n_positions, masks)
+
+
+def inputs_of(model: HFModel, *ids: Sequence[int] | np.ndarray) -> dict[str, Tensor]:
+    """Token ids of a text, and of what a decoder reads, as a network takes them, (1, token); of a
+    pair of texts with the segments in which its tokenizer frames them."""
+    inputs = dict(
+        zip(("input_ids", "decoder_input_ids"), (torch.tensor(each)[None] for each in ids))
+    )
+    separator = getattr(model.tokenizer, "separator", None)
+    n_segments = getattr(model.network.config, "type_vocab_size", None) or 0
+    if separator is not None and n_segments > 1 and any(types := segments([*ids[0]], separator)):
+        inputs["token_type_ids"] = torch.tensor(types)[None]
+    return inputs
 
 
 @contextmanager

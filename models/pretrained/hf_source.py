@@ -11,8 +11,9 @@ model is pre-LN; those that change the architecture need Headlight's own classes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,7 @@ from models.pretrained.hf_model import (
     class_head_of,
     expect_finite,
     expect_readout,
+    inputs_of,
     no_class_head,
     no_readout,
     not_followed_on,
@@ -69,18 +71,24 @@ from models.pretrained.hf_model import (
     version_of,
 )
 from models.pretrained.hf_model import beams as search_of
-from models.pretrained.hooks import ForwardPass
+from models.pretrained.hooks import ForwardPass, HookPoint
 from models.pretrained.machine_limits import free_memory, size_text
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
-from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
+from models.pretrained.probing import (
+    StreamPlan,
+    embedding_matrix,
+    nearly_equal,
+    patterns_of,
+    vectors_of_one,
+)
 from models.pretrained.site_edits import after, changes_of, expect_carried
 from models.pretrained.weight_conversion import CONVERSIONS
 from models.readouts import logit_lens
-from models.readouts.gradients import ResidualGradients
+from models.readouts.gradients import Place, Slopes, gradients_by, states_after
 from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
 from models.readouts.patching import expect_asked, own_edits
 from models.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
-from models.results import Attribution, Beam, Lens, Part, SeededSampling
+from models.results import Attribution, Beam, Lens, Part, ResidualGradients, SeededSampling
 from models.tokenizer import Tokens
 
 if TYPE_CHECKING:
@@ -99,6 +107,7 @@ __all__ = [
     "nearest",
     "capabilities",
     "record",
+    "slopes",
     "generate",
 ]
 
@@ -145,16 +154,15 @@ def record(
             tokens, edits, model.tokenizer.mask, model.tokenizer.label(model.tokenizer.mask)
         )
     _expect_embedded(model, tokens)
-    inputs = {"input_ids": torch.tensor([tokens.ids])}
     stream_tokens, target_text, target_dropped = [tokens], "", 0
     if has_decoder:
         read = replace(reading, tokens=tokens)
         decoded, target_text, target_dropped = target_of(model, read, edits, target)
-        inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
         edits = of_text(edits, lengths, texts)
     expect_tokens(edits, lengths)
+    inputs = inputs_of(model, *(each.ids for each in stream_tokens))
     trace = forward_pass(model, edits)
     # Before the lock, for which others wait with memory of their own.
     buffer_pool.make_room(recorded_bytes(model, [len(each.ids) for each in stream_tokens]))
@@ -340,10 +348,10 @@ class PatchRun:
     def differences(self, stream: str, layer: int | None, patches: Patches) -> list[float]:
         """The difference of the logits with each of several patches put into a stream."""
         n = len(patches.patches)
-        ids = [torch.tensor(each.ids)[None].expand(n, -1) for each in self.text.streams]
-        inputs = dict(
-            zip(("input_ids", "decoder_input_ids"), ids[: 1 + (self.model.start is not None)])
-        )
+        inputs = {
+            name: each.expand(n, -1)
+            for name, each in inputs_of(self.model, *(of.ids for of in self.text.streams)).items()
+        }
         with self.model.passing(forward_pass(self.model, (*self.edits, patches))):
             output = self.model.network(**inputs, use_cache=False)
         scores = output.logits[:, self.token, self.ids].float()
@@ -367,9 +375,7 @@ def class_logits(model: HFModel, recording: Recording) -> np.ndarray:
     """Scores of the classes of a recorded text, (class), by the model's own head: the pass once
     more, under the recording's edits."""
     trace = forward_pass(model, recording.edits)
-    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    if model.start is not None:
-        inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
+    inputs = inputs_of(model, *(each.ids for each in recording.streams))
     with model.passing(trace):
         return model.network(**inputs).logits[0].numpy()
 
@@ -554,92 +560,181 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
 # The gradient of a logit back through a Hugging Face model's own code.
 
 
-def gradients(model: HFModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
-    """The gradient of the likeliest word's logit at a token of the last stream back to every state
-    of a stream, as `models.readouts.gradients.gradients`, by automatic differentiation of the
-    model's own code.
+def gradients(
+    model: HFModel,
+    recording: Recording,
+    stream: str,
+    token: int,
+    id: int | None,
+    against: int | None,
+    sites: tuple[str, ...],
+    attention: str,
+) -> ResidualGradients:
+    """The gradient of a word's logit at a token of the last stream, as `Model.gradients`, by
+    automatic differentiation of the model's own code.
 
-    Raises ValueError for a token that is not there, for a model without a readout, and where a
-    state is no part of what the logit was computed from.
+    Raises ValueError for a model without a readout, and where a state is no part of what the logit
+    was computed from.
     """
-    output = recording.streams[-1]
-    expect_readout(model, output.name)
-    if not 0 <= token < len(output.tokens):
-        raise ValueError(
-            f"stream {output.name} has tokens 0 to {len(output.tokens) - 1}, not {token}"
-        )
-    n = len(recording.stream(stream).tokens)
-    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    if model.start is not None:
-        inputs["decoder_input_ids"] = torch.tensor(output.ids)[None]
-    trace = forward_pass(model, recording.edits)
+    expect_readout(model, recording.streams[-1].name)
+    plan = next(each for each in model.plan.streams if each.name == stream)
+    after = {
+        name if name[0].isdecimal() else "embed+pos": site
+        for name, site in states_after(recording.stream(stream)).items()
+        if len(dict(plan.sites)[site]) == 1
+    }
+    ask = partial(slopes, model, recording, token, id, against)
+    return gradients_by(ask, recording, (stream, token, against), after, sites, attention)
+
+
+def slopes(
+    model: HFModel,
+    recording: Recording,
+    token: int,
+    id: int | None,
+    against: int | None,
+    places: tuple[Place, ...],
+) -> Slopes:
+    """Gradients by place, as `models.readouts.gradients.slopes`."""
+    inputs = inputs_of(model, *(each.ids for each in recording.streams))
+    shown = {} if model.plan.opens else {"output_attentions": True}
+    trace = replace(forward_pass(model, recording.edits), graph={})
     checkpoint()
-    with torch.enable_grad(), model.passing(trace):
-        scores = model.network(**inputs, use_cache=False).logits[0, token]
+    with torch.enable_grad(), model.passing(trace), _followed(model.network):
+        output = model.network(**inputs, use_cache=False, **shown)
+        scores = output.logits[0, token]
         checkpoint()
-        word = int(scores.argmax())
-        plan = next(each for each in model.plan.streams if each.name == stream)
-        states = _states(plan, trace)
-        grads = torch.autograd.grad(scores[word], list(states.values()), allow_unused=True)
+        word = int(scores.argmax()) if id is None else id
+        value = scores[word] if against is None else scores[word] - scores[against]
+        tensors = {place: _tensor_at(model, trace, output, place) for place in places}
+        grads = torch.autograd.grad(value, list(tensors.values()), allow_unused=True)
     if any(each is None for each in grads):
         raise ValueError(f"{model.card.name} does not let its states be followed back")
-    norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in grads])
-    return ResidualGradients(
-        stream, output.name, token, word, tuple(states), norm.numpy(), scores[word].item()
-    )
+    found = {}
+    for (place, tensor), grad in zip(tensors.items(), grads):
+        one, slope = tensor.detach(), grad
+        if len(place) == 2:
+            factor = _source_at(model, place)[1]
+            one, slope = vectors_of_one(one) * factor, vectors_of_one(slope) / factor
+        else:
+            one, slope = one[0], slope[0]
+        found[place] = one.float().numpy(), slope.float().numpy()
+    return word, value.item(), found
+
+
+@contextmanager
+def _followed(network: Any) -> Iterator[None]:
+    """Inside, gradients go back to the embeddings also of a network whose weights are frozen."""
+
+    def follow(module: nn.Module, arguments: object, output: Tensor) -> None:
+        if not output.requires_grad:
+            output.requires_grad_()
+
+    hook = network.get_input_embeddings().register_forward_hook(follow)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _tensor_at(model: HFModel, trace: ForwardPass, output: Any, place: Place) -> Tensor:
+    """The tensor of a pass at a place."""
+    if len(place) == 2:
+        return trace.places[_source_at(model, place)[0].key]
+    attention, layer, kind = place
+    if trace.graph:
+        return trace.graph[attention, layer, kind]
+    if kind != "pattern":
+        raise ValueError(f"the code of {model.card.name} shows weights of attention alone")
+    return list(patterns_of(output)[attention])[layer]
+
+
+def _source_at(model: HFModel, place: tuple[str, str]) -> tuple[HookPoint, float]:
+    """Where a site of a stream is heard, and its factor. Raises ValueError for a sum of several."""
+    stream, site = place
+    plan = next(each for each in model.plan.streams if each.name == stream)
+    source, *more = dict(plan.sites)[site]
+    if more:
+        raise ValueError(f"{model.card.name} has no one tensor at {site}")
+    return source
 
 
 def integrated(
-    model: HFModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
+    model: HFModel,
+    recording: Recording,
+    stream: str,
+    of: tuple[int, int | None, int | None],
+    steps: int,
+    begin: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, float]:
     """Integrated gradients of a word's logit, as `models.readouts.gradients.integrated`, from
-    embeddings of words of 0; what is added to these, such as positions, is there from the start.
+    embeddings of words; what is added to these, such as positions, is there from the start.
 
     Raises ValueError also for a model that reads one text and writes another."""
     expect_readout(model, stream)
-    return _integrated(model, recording, lambda scores: scores[0, token], id, steps)
+    token, id, against = of
+    row = lambda scores: _less(scores[0, token], against)
+    return _integrated(model, recording, row, id, steps, begin)
 
 
 def class_attribution(
-    model: HFModel, recording: Recording, id: int, steps: int, against: int | None
+    model: HFModel,
+    recording: Recording,
+    of: tuple[int, int | None],
+    steps: int,
+    begin: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, float]:
     """Integrated gradients of a class's score, (token), as `Model.class_attribution`, and the score
-    less the one at embeddings of 0."""
-
-    def scores_of(scores: Tensor) -> Tensor:
-        return scores[0] if against is None else scores[0] - scores[0, against]
-
+    less the one at the embeddings of the ids to `begin` with. of: the class and the other."""
+    id, against = of
+    row = lambda scores: _less(scores[0], against)
     if model.reads_twice:
-        return _integrated_twice(model, recording, scores_of, id, steps)
-    return _integrated(model, recording, scores_of, id, steps)
+        return _integrated_twice(model, recording, row, id, steps, begin)
+    return _integrated(model, recording, row, id, steps, begin)
+
+
+def _less(scores: Tensor, against: int | None) -> Tensor:
+    return scores if against is None else scores - scores[against]
+
+
+@torch.no_grad()
+def _embedded(embeddings: nn.Module, ids: tuple[int, ...] | None) -> Tensor | float:
+    """The embeddings of ids, (1, token, d_model), 0 for none."""
+    return 0.0 if ids is None else embeddings(torch.tensor(ids)[None])
 
 
 def _integrated_twice(
-    model: HFModel, recording: Recording, row: Callable[[Tensor], Tensor], id: int, steps: int
+    model: HFModel,
+    recording: Recording,
+    row: Callable[[Tensor], Tensor],
+    id: int,
+    steps: int,
+    begin: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, float]:
     """As `_integrated`, of a model whose decoder reads the text too: a token's share is that of
     both places where it is read, and the token that the decoder begins with stays."""
-    if steps < 1:
-        raise ValueError("gradients are summed in 1 step or more")
     body: Any = model.network.base_model
-    places = {each.get_input_embeddings() for each in (body.get_encoder(), body.get_decoder())}
+    places = [each.get_input_embeddings() for each in (body.get_encoder(), body.get_decoder())]
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
-    share, embedded, starts = 1.0, list[Tensor](), list[Tensor]()
+    again = None if begin is None else (int(ids[1][0, 0]), *begin[:-1])
+    firsts = [_embedded(of, each) for of, each in zip(places, (begin, again))]
+    share, ways, starts = 1.0, list[Tensor](), list[Tensor]()
 
     def scale(module: nn.Module, arguments: object, output: Tensor) -> Tensor:
         factor = torch.full_like(output[..., :1], share)
         if starts:  # the decoder's, after the encoder's
             factor[:, 0] = 1.0
-        embedded.append(output.detach())
-        starts.append((embedded[-1] * factor).requires_grad_())
+        first = firsts[len(starts)]
+        ways.append((output - first).detach())
+        starts.append((first + ways[-1] * factor).requires_grad_())
         return starts[-1]
 
     def score() -> Tensor:
-        embedded.clear()
+        ways.clear()
         starts.clear()
         checkpoint()
         with model.passing(forward_pass(model, recording.edits)):
-            hooks = [each.register_forward_hook(scale) for each in places]
+            hooks = [each.register_forward_hook(scale) for each in {*places}]
             try:
                 return row(model.network(input_ids=ids[0], decoder_input_ids=ids[1]).logits)[id]
             finally:
@@ -650,11 +745,11 @@ def _integrated_twice(
         nonlocal share
         share = place
         value = score()
-        slope, again = (
-            (gradient * states)[0].sum(-1).numpy()
-            for gradient, states in zip(torch.autograd.grad(value, starts), embedded)
+        slope, of_decoder = (
+            (gradient * way)[0].sum(-1).numpy()
+            for gradient, way in zip(torch.autograd.grad(value, starts), ways)
         )
-        slope[:-1] += again[1:]
+        slope[:-1] += of_decoder[1:]
         return float(value.detach()), slope
 
     with torch.enable_grad():
@@ -667,20 +762,23 @@ def _integrated(
     row: Callable[[Tensor], Tensor],
     id: int | None,
     steps: int,
+    begin: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, float]:
-    """Integrated gradients of a score from embeddings of 0, (token), and the score less the one
-    there. row: of the model's scores those of which one is followed; id: which, the largest where
-    None."""
+    """Integrated gradients of a score from the embeddings of the ids to `begin` with, or 0,
+    (token), and the score less the one there. row: of the model's scores those of which one is
+    followed; id: which, the largest where None."""
     if model.start is not None:
         raise ValueError(f"{model.card.name} reads one text and writes another in its own code")
-    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    inputs = inputs_of(model, recording.streams[0].ids)
     embeddings = model.network.get_input_embeddings()
-    share, embedded, start = 1.0, torch.zeros(0), torch.zeros(0)
+    first = _embedded(embeddings, begin)
+    share, way, start = 1.0, torch.zeros(0), torch.zeros(0)
 
     def scale(module: nn.Module, arguments: object, output: Tensor) -> Tensor:
-        nonlocal embedded, start
-        embedded = output.detach()
-        start = (embedded * share).requires_grad_()
+        nonlocal way, start
+        from_there = first if isinstance(first, float) else first.reshape(output.shape)
+        way = (output - from_there).detach()
+        start = (from_there + way * share).requires_grad_()
         return start
 
     def scores(place: float) -> Tensor:
@@ -705,25 +803,9 @@ def _integrated(
             score = scores(place)[of]
             (gradient,) = torch.autograd.grad(score, start)
         # (text, token, d_model), or (token, text, d_model) of one text
-        return score.item(), (gradient * embedded).sum(-1).flatten().numpy()
+        return score.item(), (gradient * way).sum(-1).flatten().numpy()
 
     return path_integral.shares_of(slopes, steps)
-
-
-def _states(plan: StreamPlan, trace: ForwardPass) -> dict[str, Tensor]:
-    """The state before the first layer, as "embed+pos", and the one after every sub-layer that was
-    heard as one tensor."""
-    states: dict[str, Tensor] = {}
-    for site, source in plan.sites:
-        place, _, what = site.rpartition(".")
-        if len(source) != 1 or source[0][1] != 1.0 or place == "final":
-            continue
-        tensor = trace.places[source[0][0].key]
-        if site in ("embed", "embed+pos", "embed.normed"):
-            states["embed+pos"] = tensor
-        elif what in ("sum", "normed"):  # the later of the two stays
-            states[place] = tensor
-    return states
 
 
 # A LayerNorm of any kind, in a model's own code, held at the spread it has on one vector.

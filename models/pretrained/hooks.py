@@ -81,15 +81,17 @@ class ForwardPass:
     attentions: the attention that a module computes, by the module's id, with the number of its
     layers. edits: those of the attentions. changes: by the key of a place what becomes of the
     tensor there, where `keeps`. heads and places fill up where `keeps`; calls counts the
-    calls of each module; `on_attention` is called with every AttentionCall. `paths`: those that are
-    cut, see `path_edits`. `answer`, (1, row, d_model), replaces the stack's last state, so that the
-    model's own readout reads it."""
+    calls of each module. graph: of a pass whose gradients are wanted, the tensors of the heads, by
+    the attention, the layer and "pattern" or "z". `on_attention` is called with every
+    AttentionCall. `paths`: those that are cut, see `path_edits`. `answer`, (1, row, d_model),
+    replaces the stack's last state, so that the model's own readout reads it."""
 
     attentions: dict[int, str] = field(default_factory=dict)
     n_layer: dict[str, int] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
     changes: dict[tuple[int, str, int], Change] = field(default_factory=dict)
     keeps: bool = True
+    graph: dict[tuple[str, int, str], Tensor] | None = None
     answer: Tensor | None = None
     heads: dict[str, Heads] = field(default_factory=dict)
     places: dict[tuple[int, str, int], Tensor] = field(default_factory=dict)
@@ -228,6 +230,8 @@ def attend(
         heads = current.heads.setdefault(name, Heads(current.n_layer[name]))
         tensors = {"q": query, **shared_kv, "scores": scores, "pattern": pattern}
         heads.keep(layer, allowed, 1 / scale_divisor, **tensors, **sink)
+        if current.graph is not None:
+            current.graph |= {(name, layer, "pattern"): pattern, (name, layer, "z"): z}
     return z.transpose(1, 2).contiguous(), pattern
 
 

@@ -15,6 +15,7 @@ from models import encoding
 from models.results import mask_pattern
 from models.token_labels import NO_SPAN, TokenLabels, VocabularySpelling
 from models.tokenizer import LabelledTokens, Tokens, id_set
+from models.tokenizer_output import segments
 from models.typed_mask import TypedMask
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 class HubTokenizer(LabelledTokens):
     """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
     None where the model has none; `pad` that of padding, None where it is another token too.
-    `eos_ids`: each of them ends a text that the model writes."""
+    `eos_ids`: each of them ends a text that the model writes. `separator`: the token after which
+    the second of a pair of texts begins, in a segment of its own; None where it frames pairs
+    otherwise, or tells no segments apart."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, eos_ids: Iterable[int] = ()) -> None:
         self.own = tokenizer
@@ -34,6 +37,7 @@ class HubTokenizer(LabelledTokens):
         others = {each for key, each in tokenizer.special_tokens_map.items() if key != "pad_token"}
         self.pad = None if tokenizer.pad_token in others else tokenizer.pad_token_id
         self.eos_ids = frozenset(eos_ids) | id_set(self.eos)
+        self.separator = _separator(tokenizer)
         added = tokenizer.added_tokens_decoder.items()
         self.special = self.eos_ids.union(tokenizer.all_special_ids)
         self.special |= {token for token, each in added if each.special}
@@ -142,3 +146,13 @@ class HubTokenizer(LabelledTokens):
         if self._rules is not None:
             return self._rules.id_to_token(token)
         return str(self.own.convert_ids_to_tokens(token)) if token < len(self) else None
+
+
+def _separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """As `HubTokenizer.separator`, by a pair that it frames."""
+    separator = tokenizer.sep_token_id
+    if separator is None or "token_type_ids" not in tokenizer.model_input_names:
+        return None
+    pair = tokenizer("a", "b", return_token_type_ids=True)
+    ids, types = pair["input_ids"], pair.get("token_type_ids")
+    return separator if any(types or ()) and types == segments(ids, separator) else None

@@ -11,7 +11,7 @@ Three measurements, each by automatic differentiation on the shared model, which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models import path_integral
+from models.activation_cache import ActivationStore
 from models.attention import KVCache, causal_mask
 from models.cancellation import checkpoint, expect_wanted
 from models.config import Config
@@ -32,10 +33,10 @@ from models.edits import (
 )
 from models.embedding import sinusoids
 from models.layers import Patch, Tape, no_tape
-from models.own_model import OwnModel
+from models.own_model import OwnModel, head_output_site
 from models.readouts.logit_lens import AT_ONCE
 from models.readouts.weights import input_site, layers_of
-from models.recording import Recording
+from models.recording import Recording, Stream
 from models.results import DRAWS, Decay, Depth, HeadGradients, Jacobian, ResidualGradients
 from models.transformer import EncoderDecoder, Layer
 
@@ -278,57 +279,165 @@ def _norms(
 ROWS_PER_BATCH = 32  # of a Jacobian: bounds its memory at 512 tokens
 
 
-def gradients(model: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
-    """The gradient of the likeliest word's logit at a token of the last stream, back to every state
-    of a stream.
+# Where a gradient is taken: a site of a stream, or of an attention a layer's "pattern" or "z".
+Place = tuple[str, str] | tuple[str, int, str]
+# A word, its logit or a difference of two, and by place what stands there and the gradient.
+Slopes = tuple[int, float, dict[Place, tuple[np.ndarray, np.ndarray]]]
+
+
+def gradients(
+    model: OwnModel,
+    recording: Recording,
+    stream: str,
+    token: int,
+    id: int | None,
+    against: int | None,
+    sites: tuple[str, ...],
+    attention: str,
+) -> ResidualGradients:
+    """The gradient of a word's logit at a token of the last stream, as `Model.gradients`.
 
     Raises ValueError for a token that is not there, for a model without a readout, for a run into
     which something of another was put, and for a path that is cut where the stream is no sum.
     """
     _expect_own_run(recording)
     _expect_one_state(model, recording)
-    output = recording.streams[-1]
-    if not 0 <= token < len(output.tokens):
-        raise ValueError(
-            f"stream {output.name} has tokens 0 to {len(output.tokens) - 1}, not {token}"
-        )
-    with torch.enable_grad():
-        checkpoint()
-        states, last = _states(model, recording, stream)
-        checkpoint()
-        scores = model.network.logits(last[0, token])
-        word = int(scores.argmax())
-        gradients = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
-    norm = torch.stack([each[0].norm(dim=-1) for each in gradients]).detach().numpy()
+    after = states_after(recording.stream(stream))
+    ask = partial(slopes, model, recording, token, id, against)
+    return gradients_by(ask, recording, (stream, token, against), after, sites, attention)
+
+
+def gradients_by(
+    ask: Callable[[tuple[Place, ...]], Slopes],
+    recording: Recording,
+    of: tuple[str, int, int | None],
+    after: Mapping[str, str],
+    sites: tuple[str, ...],
+    attention: str,
+) -> ResidualGradients:
+    """Gradients as a model's source gives them by place. of: the stream, the token, and the word
+    that the other is compared with; after: by name the sites of which the norms are taken."""
+    stream, token, against = of
+    n_layer = next((len(each.pattern) for each in recording.attention if each.name == attention), 0)
+    weights = tuple((attention, layer, "pattern") for layer in range(n_layer))
+    word, value, found = ask((*((stream, site) for site in (*after.values(), *sites)), *weights))
+    norms = [np.linalg.norm(found[stream, site][1], axis=-1) for site in after.values()]
     return ResidualGradients(
-        stream, output.name, token, word, tuple(states), norm, scores[word].item()
+        stream,
+        recording.streams[-1].name,
+        token,
+        word,
+        tuple(after),
+        np.stack(norms),
+        value,
+        against,
+        {site: found[stream, site][1] for site in sites},
+        np.stack([found[each][1] for each in weights]) if weights else None,
     )
 
 
+def states_after(stream: Stream) -> dict[str, str]:
+    """The site of the state before the first layer, by its own name, and of that after each
+    sub-layer, by the sub-layer's."""
+    found: dict[str, str] = {}
+    for site in stream.sites:
+        sublayer, _, kind = site.rpartition(".")
+        if site in ("embed", "embed+pos", "embed.normed"):  # the last of them
+            found = {site: site}
+        elif kind in ("sum", "normed") and sublayer != "final":  # the later of the two
+            found[sublayer] = site
+    return found
+
+
+def slopes(
+    model: OwnModel,
+    recording: Recording,
+    token: int,
+    id: int | None,
+    against: int | None,
+    places: tuple[Place, ...],
+) -> Slopes:
+    """The gradients of a word's logit at a token of the last stream, the likeliest word's where
+    None, less that of another."""
+    tensors: dict[tuple[str, str], Tensor] = {}
+    by_name = {place: _on_tape(model, place) for place in places}
+    wanted = {*by_name.values()}
+
+    def tape(stream: str) -> Tape:
+        def store(name: str, tensor: Tensor) -> None:
+            is_wanted = (stream, name) in wanted
+            if (is_wanted or name in ("embed", "embed+pos")) and not tensor.requires_grad:
+                tensor.requires_grad_()
+            if is_wanted:
+                tensors[stream, name] = tensor
+
+        return store
+
+    with torch.enable_grad():
+        checkpoint()
+        last = last_vectors(model, recording, tape)
+        checkpoint()
+        scores = model.network.logits(last[0, token])
+        word = int(scores.argmax()) if id is None else id
+        value = scores[word] if against is None else scores[word] - scores[against]
+        grads = torch.autograd.grad(value, list(tensors.values()), materialize_grads=True)
+    both = {
+        name: tuple(each if each.dim() == 2 else each[0] for each in (tensor.detach(), grad))
+        for (name, tensor), grad in zip(tensors.items(), grads)
+    }
+    found = {
+        place: (both[name][0].numpy(), both[name][1].numpy()) for place, name in by_name.items()
+    }
+    return word, value.item(), found
+
+
+def _on_tape(model: OwnModel, place: Place) -> tuple[str, str]:
+    """The stream of a place and its name on the tape."""
+    if len(place) == 2:
+        return place
+    attention, layer, kind = place
+    stream, name = head_output_site(model, attention, layer)
+    return stream, f"{name.removesuffix('z')}{kind}"
+
+
 def integrated(
-    model: OwnModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
+    model: OwnModel,
+    recording: Recording,
+    stream: str,
+    of: tuple[int, int | None, int | None],
+    steps: int,
+    begin: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, float]:
     """Integrated gradients of a word's logit, as `Model.integrated_gradients`, and the logit less
-    the one where the stream's embeddings are 0.
+    the one where the stream's embeddings are those of the ids to `begin` with, or 0. of: the token,
+    the word and the one that it is compared with.
 
-    Raises ValueError for a model without a readout, for no steps, for a word that is not there, and
-    for a run into which something of another was put."""
+    Raises ValueError for a model without a readout, for no steps, and for a run into which
+    something of another was put."""
     _expect_own_run(recording)
-    if id is not None and not 0 <= id < model.card.n_vocab:
-        raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
+    token, id, against = of
     logits = model.network.logits(torch.tensor(recording.streams[-1].resid[-1, token]))
     word = int(logits.argmax()) if id is None else id
     site = recording.stream(stream).sites[0]  # where words are narrow, the sum with positions
     embedded = torch.tensor(recording.stream(stream).at(site))
+    first = torch.zeros_like(embedded)
+    if begin is not None:
+        store = ActivationStore({site})
+        at_first = stream == recording.streams[0].name
+        under = of_stream(recording.edits, stream, first=at_first)
+        model.network.embedding(torch.tensor([begin]), None, store, under)
+        first = store.tensors[site].detach()
+    way = embedded - first
 
     def slopes(place: float) -> tuple[float, np.ndarray]:
         checkpoint()
         with torch.enable_grad():
-            start = (embedded * place).requires_grad_()
+            start = (first + way * place).requires_grad_()
             last = last_vectors(model, recording, patches={stream: Patch(site, start)})
-            score = model.network.logits(last[0, token])[word]
+            scores = model.network.logits(last[0, token])
+            score = scores[word] if against is None else scores[word] - scores[against]
             (gradient,) = torch.autograd.grad(score, start)
-        return score.item(), (gradient * embedded).sum(-1).numpy()
+        return score.item(), (gradient * way).sum(-1).numpy()
 
     return path_integral.shares_of(slopes, steps)
 
@@ -430,26 +539,6 @@ def _expect_one_state(model: OwnModel, recording: Recording) -> None:
                     "where a path is cut and the stream is no sum of what was written, its reader "
                     "has a state of its own, and there is no one gradient of a state"
                 )
-
-
-def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[str, Tensor], Tensor]:
-    """The state before the first layer and after every sub-layer of a stream, and the model's last
-    vectors, all in one graph."""
-    states: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
-
-    def tape(name: str) -> Tape:
-        def store(site: str, tensor: Tensor) -> None:
-            sublayer, _, kind = site.rpartition(".")
-            if site in ("embed", "embed+pos", "embed.normed"):
-                states[name].clear()
-                states[name][site] = tensor.requires_grad_()
-            elif kind in ("sum", "normed") and sublayer != "final":  # the later of the two stays
-                states[name][sublayer] = tensor
-
-        return store
-
-    last = last_vectors(model, recording, tape)
-    return states[stream], last
 
 
 def jacobian(model: OwnModel, recording: Recording, stream: str, token: int, site: str) -> Jacobian:

@@ -9,6 +9,7 @@ two texts apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,7 @@ from models.edits import Edit, PathEdit, place_of
 from models.layers import Patch, Patches, SitePatches
 from models.notices import tell, tell_cut
 from models.own_model import OwnModel, activations, head_output_site, record
+from models.readouts.gradients import Place, Slopes
 from models.readouts.logit_lens import states
 from models.recording import Recording, Stream, from_end
 from models.results import Sweep
@@ -47,6 +49,12 @@ def patch_heads(
         there = ", ".join(model.capabilities.attention)
         raise ValueError(f"no attention is called {attention!r}; there are {there}")
     run = run_of(model, text, donor, edits, token, id, against)
+    layers, heads = tuple(range(run.n_layer(attention))), tuple(range(model.card.n_head))
+    places = {layer: (attention, layer, "z") for layer in layers}
+    linear = LinearEffects(model, text, run, (id, against), tuple(places.values()))
+
+    def estimated(layer: int, heads: Sequence[int]) -> Iterator[float]:
+        yield from linear.differences(places[layer], run.heads(attention, layer), heads)
 
     def patched(layer: int, heads: Sequence[int]) -> Iterator[float]:
         z = run.heads(attention, layer)
@@ -55,8 +63,7 @@ def patch_heads(
         for some in batches(patches, run.n_tokens[stream]):
             yield from run.differences(stream, layer, Patches(name, some))
 
-    layers, heads = tuple(range(run.n_layer(attention))), tuple(range(model.card.n_head))
-    return Sweep(run.clean, run.donor, layers, heads, patched)
+    return Sweep(run.clean, run.donor, layers, heads, patched, estimated)
 
 
 @torch.inference_mode()
@@ -75,6 +82,10 @@ def patch_sites(
     run = run_of(model, text, donor, edits, token, id, against)
     names = tuple(name for name in run.sites[stream] if run.vectors(stream, name) is not None)
     n = min(run.n_tokens[stream], *(len(run.vectors(stream, name)) for name in names))
+    linear = LinearEffects(model, text, run, (id, against), tuple((stream, name) for name in names))
+
+    def estimated(name: str, tokens: Sequence[int]) -> Iterator[float]:
+        yield from linear.differences((stream, name), run.vectors(stream, name), tokens)
 
     def patched(name: str, tokens: Sequence[int]) -> Iterator[float]:
         vectors, (layer, *_) = run.vectors(stream, name), name.split(".")
@@ -83,7 +94,34 @@ def patch_sites(
         for some in batches(patches, run.n_tokens[stream]):
             yield from run.differences(stream, first, SitePatches(name, some, stream))
 
-    return Sweep(run.clean, run.donor, names, tuple(range(n)), patched)
+    return Sweep(run.clean, run.donor, names, tuple(range(n)), patched, estimated)
+
+
+class LinearEffects:
+    """Attribution patching (Nanda 2023): what each patch of a run would do were the logits linear
+    in what stands at its place, by the gradients of one pass."""
+
+    def __init__(
+        self, model: Any, text: str, run: Any, ids: tuple[int, int], places: tuple[Place, ...]
+    ) -> None:
+        self.model, self.text, self.run, self.ids, self.places = model, text, run, ids, places
+
+    @cached_property
+    def slopes(self) -> Slopes:
+        """The gradients, taken when they are first asked for."""
+        source, run = import_module(self.model.source), self.run
+        recording = source.record(self.model, self.text, run.edits)
+        return source.slopes(self.model, recording, run.token, *self.ids, self.places)
+
+    def differences(self, place: Place, values: Tensor, which: Sequence[int]) -> Iterator[float]:
+        """The differences of the logits with the donor's values at a place: (token, d_model), each
+        at one token, or (head, token, d_head), each of one head."""
+        _, clean, found = self.slopes
+        here, slope = found[place]
+        n = min(values.shape[-2], here.shape[-2])
+        moved = (values[..., :n, :].numpy() - here[..., :n, :]) * slope[..., :n, :]
+        for each in which:
+            yield clean + float(moved[each].sum())
 
 
 def batches(patches: list[Patch], n: int) -> Iterator[tuple[Patch, ...]]:
