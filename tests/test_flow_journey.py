@@ -10,6 +10,7 @@ import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import Page, expect
 
+from explorer.analysis.formatting import ordinal
 from explorer.panels import architecture
 from models.edits import HideWord, from_line
 from models.run import Run
@@ -392,4 +393,52 @@ GROWTH = """() => {
     requestAnimationFrame(look);
   };
   look();
+}"""
+
+
+def test_a_reader_without_the_picture_has_its_words(visitor: Visitor) -> None:
+    """Lanes are a table of words before and after; the handle is a slider that says what happens;
+    the sentence of a stop is said once, where something is told; one line names the keys."""
+    text = "The waiter brought the soup but it was cold."
+    figure = architecture.flow(Run("encoder", text), 7, beam="1").figures[0]
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(text)}&token=7&flow_beam=1")
+    page.wait_for_selector(".panel[data-token] .flow-bar")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    table = page.locator(".panel table")
+    rows = lambda: [row.split("\t") for row in table.locator("tbody tr").all_inner_texts()]
+    places = [(each.places[1], each.places[2]) for each in figure.lanes]
+    wanted = [
+        [each.label, ordinal(before), ordinal(after)]
+        for each, (before, after) in zip(figure.lanes, places)
+    ]
+    assert rows() == wanted
+    slider = page.get_by_role("slider", name="Layer under the light")
+    first = figure.lanes[0]
+    before, after = (ordinal(each) for each in places[0])
+    said = slider.get_attribute("aria-valuetext")
+    assert said.startswith("Layer 1 of 4: ")
+    assert said.endswith(f"{first.label} from {before} to {after}")
+    page.evaluate(SAID)
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("said.length === 1")
+    page.keyboard.press("End")
+    page.wait_for_url("**flow_beam=end**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert page.evaluate("said") == [each.finding for each in figure.stops[2::2]]
+    assert rows()[0] == [first.label, "–", first.text]
+    expect(page.locator(".panel .keys")).to_contain_text("Space plays")
+
+
+# The sentences that a screen reader is given.
+SAID = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  const root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.said = [];
+  new MutationObserver((all) => {
+    const line = root.querySelector('.finding');
+    const isNew = all.some(({ target }) => line.contains(target));
+    if (isNew && line.ariaLive !== 'off') said.push(line.textContent);
+  }).observe(root, { childList: true, subtree: true, characterData: true });
 }"""
