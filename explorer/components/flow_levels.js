@@ -39,7 +39,7 @@ export function glide(view, before, began = performance.now()) {
     view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, wide), ms } });
     view.gliding[view.beam.at] = requestAnimationFrame(tick);
   };
-  tick(began);
+  tick(performance.now());
 }
 
 const LEVELS = ["", "Layer", "Head", "Weight"]; // as an address has them
@@ -163,7 +163,7 @@ export function zoomedBy(view) {
     if (select) go(view, select);
   };
   const isOver = (/** @type {Event} */ { target }) =>
-    view.boxes[view.beam.at].contains(/** @type {Node} */ (target));
+    view.boxes.some((/** @type {Element} */ box) => box.contains(/** @type {Node} */ (target)));
   const wheel = (/** @type {WheelEvent} */ event) => {
     if (!event.ctrlKey || !isOver(event)) return;
     event.preventDefault();
