@@ -10,6 +10,7 @@ import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import Page, expect
 
+from explorer.analysis.formatting import ordinal
 from explorer.panels import architecture
 from models.edits import HideWord, from_line
 from models.run import Run
@@ -292,6 +293,7 @@ def test_what_is_taken_out_slides_its_bars_then_sorts_them(visitor: Visitor) -> 
     page.wait_for_selector(".panel[data-token] .flow-bar")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.wait_for_load_state("networkidle")
+    page.evaluate(CLOCK)
     page.evaluate(FILM)
     page.get_by_role("button", name="soup, read").click()
     page.wait_for_selector(".panel .finding:has-text('Without')")
@@ -307,6 +309,19 @@ def test_what_is_taken_out_slides_its_bars_then_sorts_them(visitor: Visitor) -> 
     assert darks == sorted(darks) and darks[0] == 0 < darks[-1] and len({*darks}) > 2
     lively.leave()
 
+
+# Each frame is 16 ms later than the one before, however long the machine takes for it.
+CLOCK = """() => {
+  const frame = requestAnimationFrame.bind(window);
+  let [time, last] = [performance.now(), 0];
+  performance.now = () => time;
+  window.requestAnimationFrame = (act) =>
+    frame((now) => {
+      if (now !== last) time += 16;
+      last = now;
+      act(time);
+    });
+}"""
 
 # What the lanes of a flow show in each frame: their words from top to foot, the lengths of their
 # bars, how many ghosts there are, and how dark the line of a word is.
@@ -342,6 +357,7 @@ def test_a_level_opens_and_closes_by_one_motion(visitor: Visitor) -> None:
     address and two fingers bring, too."""
     lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
     page = arrive(lively, "&token=3&flow_beam=1").page
+    page.evaluate(CLOCK)
     page.evaluate(GROWTH)
     press(lively, "Enter", "Layer 1")
     page.wait_for_function("below.length")
@@ -392,4 +408,52 @@ GROWTH = """() => {
     requestAnimationFrame(look);
   };
   look();
+}"""
+
+
+def test_a_reader_without_the_picture_has_its_words(visitor: Visitor) -> None:
+    """Lanes are a table of words before and after; the handle is a slider that says what happens;
+    the sentence of a stop is said once, where something is told; one line names the keys."""
+    text = "The waiter brought the soup but it was cold."
+    figure = architecture.flow(Run("encoder", text), 7, beam="1").figures[0]
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(text)}&token=7&flow_beam=1")
+    page.wait_for_selector(".panel[data-token] .flow-bar")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    table = page.locator(".panel table")
+    rows = lambda: [row.split("\t") for row in table.locator("tbody tr").all_inner_texts()]
+    places = [(each.places[1], each.places[2]) for each in figure.lanes]
+    wanted = [
+        [each.label, ordinal(before), ordinal(after)]
+        for each, (before, after) in zip(figure.lanes, places)
+    ]
+    assert rows() == wanted
+    slider = page.get_by_role("slider", name="Layer under the light")
+    first = figure.lanes[0]
+    before, after = (ordinal(each) for each in places[0])
+    said = slider.get_attribute("aria-valuetext")
+    assert said.startswith("Layer 1 of 4: ")
+    assert said.endswith(f"{first.label} from {before} to {after}")
+    page.evaluate(SAID)
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("said.length === 1")
+    page.keyboard.press("End")
+    page.wait_for_url("**flow_beam=end**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert page.evaluate("said") == [each.finding for each in figure.stops[2::2]]
+    assert rows()[0] == [first.label, "–", first.text]
+    expect(page.locator(".panel .keys")).to_contain_text("Space plays")
+
+
+# The sentences that a screen reader is given.
+SAID = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  const root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.said = [];
+  new MutationObserver((all) => {
+    const line = root.querySelector('.finding');
+    const isNew = all.some(({ target }) => line.contains(target));
+    if (isNew && line.ariaLive !== 'off') said.push(line.textContent);
+  }).observe(root, { childList: true, subtree: true, characterData: true });
 }"""

@@ -18,8 +18,8 @@ const ARIA =
 
 export const HTML = {
   elements: all(
-    "a b blockquote button canvas dd details dfn div dl dt footer form h1 h2 h3 header hr img input label",
-    "li nav ol output p section small span strong style sub summary sup textarea",
+    "a b blockquote button canvas caption dd details dfn div dl dt footer form h1 h2 h3 header hr img input label",
+    "li nav ol output p section small span strong style sub summary sup table tbody td textarea th thead tr",
   ),
   attributes: all(
     `${ARIA} accept alt autocomplete class dir disabled download height href id max maxlength min`,

@@ -96,7 +96,7 @@ export function lasts(from, to) {
 }
 
 /** The places of a lane: before the column, where it is now, and after which moments. @param {Flow} figure @param {any} lane */
-function placesOf(figure, lane) {
+export function placesOf(figure, lane) {
   const { layers, slow, ms } = figure;
   const first = layers.length - lane.places.length + 1; // the first column of the last band
   const at = told(figure) - first;
@@ -141,9 +141,7 @@ export function lanes(pen, figure, [left, top, wide]) {
   const was = comesFrom(figure);
   const slid = was ? share(figure.from.ms, 0, slides(was, figure)) : 1;
   const right = left + wide;
-  const title = end
-    ? say(figure.asks[1] ? "hidden_chance" : "chance")
-    : say("place", { n: counted(n_words) });
+  const title = axisOf(figure);
   const small = { size: 0.8, alpha: 0.85 };
   const inside = pen.apart(() => {
     pen.text(left, top, title, { bold: true, size: 0.9, room: wide });
@@ -508,14 +506,8 @@ export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
   return top;
 }
 
-/** How a lane stands, in words. @param {Flow} figure */
-export function spoken(figure) {
-  const [lane] = figure.lanes;
-  if (isEnd(figure))
-    return [say("end"), lane && `${lane.label} ${lane.text}`].filter(Boolean).join("; ");
-  const at = figure.layers[told(figure)];
-  const name = say("layer", { layer: at.layer });
-  if (!lane) return name;
-  const { from, to } = placesOf({ ...figure, ms: undefined }, lane);
-  return `${name} / ${figure.layers.length}; ${lane.label}: ${ordinal(from)} → ${ordinal(to)}`;
-}
+/** What the axis of the lanes is of. @param {Flow} figure */
+export const axisOf = (figure) =>
+  isEnd(figure)
+    ? say(figure.asks[1] ? "hidden_chance" : "chance")
+    : say("place", { n: counted(figure.n_words) });

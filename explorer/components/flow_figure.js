@@ -22,6 +22,7 @@ import {
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
 import { count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
+import { HEAD, LAYER, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -58,8 +59,6 @@ const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer
 
 /** Where everything stands, along the layers and along the tokens.
  * @typedef {{ turned: boolean, starts: number[], ends: number[], rows: number[], edge: number[], foots: number[], foot: number, firsts: number[] }} Plan */
-
-const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 
 /** @param {Pen} pen @param {Flow} figure @param {Box} box */
 export function flow(pen, figure, box) {
@@ -98,24 +97,6 @@ export const place = ({ level, layer, band, current, matters, lanes: all, edits 
   edits,
 });
 
-/** How far a flow is opened, on its way from one level to another. `open`: its track is gone, `spread`: the heads of a layer stand side by side, `few`: one row is left of each band.
- * @typedef {{ open: number, spread: number, few: number }} Zoom */
-
-/** @param {Flow} figure @returns {Zoom} */
-function zoomOf({ level, from }) {
-  const [before, part] = [from?.level ?? level, from?.share ?? 1];
-  const mixed = (/** @type {(level: number) => boolean} */ is) =>
-    Number(is(before)) * (1 - part) + Number(is(level)) * part;
-  return {
-    open: mixed((one) => one > 0),
-    spread: mixed((one) => one === LAYER),
-    few: mixed((one) => one >= HEAD),
-  };
-}
-
-/** How clearly a column is seen that the light has not reached, on the way to a level or from it. @param {Flow} figure @param {number} at */
-const lightOn = ({ from, current, zoom }, at) => (from && at > current ? zoom.open || 1 : 1);
-
 /** The plan of all rows: where a level keeps one of each band, the others lie on it. @param {Pen} pen @param {Flow} figure @param {Box} box @returns {Plan} */
 function planOf(pen, figure, box) {
   if (figure.level < HEAD || labelsOf(figure).length === figure.bands.length)
@@ -128,21 +109,6 @@ function planOf(pen, figure, box) {
     (/** @type {any} */ band, /** @type {number} */ at) => chosenRow(figure, at) - band.selected,
   );
   return { ...plan, rows, firsts };
-}
-
-/** What is drawn, so far as it is seen on the way to another level. @param {Pen} pen @param {number} opacity @param {() => void} draw */
-function seen(pen, opacity, draw) {
-  if (opacity >= 1) draw();
-  else if (opacity > 0) pen.put("g", { opacity: opacity.toFixed(2) }, pen.apart(draw));
-}
-
-/** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
-export function writtenRow({ bands: [before] }, { bands: [after] }) {
-  const n = after.rows.length - 1;
-  const isLonger = n >= 1 && !before.rest && !after.rest && before.rows.length === n;
-  return isLonger && before.rows.every((/** @type {string} */ row, i) => row === after.rows[i])
-    ? n
-    : -1;
 }
 
 /** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {Flow} figure @param {Box} box */

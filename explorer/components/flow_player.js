@@ -2,23 +2,12 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import {
-  END,
-  count,
-  isAsked,
-  isEnd,
-  LASTS,
-  lasts,
-  share,
-  spoken,
-  stopOf,
-  WIDEN,
-  widens,
-  ZOOM,
-} from "./beam_figure.js";
+import { END, count, isAsked, isEnd, LASTS, lasts, share, stopOf, WIDEN } from "./beam_figure.js";
+import { asTable, spoken } from "./beam_words.js";
 import { bus } from "./bus.js";
-import { place, writtenRow } from "./flow_figure.js";
-import { labelsOf, toggled } from "./flow_rows.js";
+import { place } from "./flow_figure.js";
+import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
+import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
 import { make, OF_TEXT, still, until } from "./mount.js";
@@ -65,15 +54,6 @@ export function remember(view, figure) {
   figure.hues = view.hues?.[guessKey(figure)];
 }
 
-/** The flow as it is now. @param {View} view */
-const now = (view) => view.figures[view.beam.at];
-
-/** Set choices of the address; a level opens, or closes, before the page has what stands on it. @param {View} view @param {Record<string, string>} select */
-export function go(view, select) {
-  open(view, select);
-  view.send("select", select);
-}
-
 /** @param {View} view */
 function bar(view) {
   const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
@@ -117,6 +97,7 @@ function bar(view) {
   });
   slider.oninput = () => moveTo(view, Number(slider.value), true);
   const more = make("span", "more");
+  const table = make("table", { ...OF_TEXT, class: "unseen notranslate" });
   const made = make(
     "div",
     "slider flow-bar",
@@ -125,11 +106,30 @@ function bar(view) {
     now(view).level ? false : slider,
     nav,
     more,
+    table,
   );
-  fill(view, nav, more, slider);
-  view.beam.fill = () => fill(view, nav, more, slider);
+  view.beam.fill = () => {
+    fill(view, nav, more, slider);
+    tell(now(view), table);
+  };
+  view.beam.fill();
   return made;
 }
+
+/** The words that race as a table, for who does not see them. @param {any} figure @param {HTMLElement} table */
+function tell(figure, table) {
+  const { title, columns, rows } = asTable(figure);
+  const row = (/** @type {"td" | "th"} */ kind, /** @type {string[]} */ cells) =>
+    make("tr", "", ...cells.map((each) => make(kind, "", each)));
+  table.replaceChildren(
+    make("caption", "", title),
+    make("thead", "", row("th", columns)),
+    make("tbody", "", ...rows.map((each) => row("td", each))),
+  );
+}
+
+/** The line below a flow that names its keys. @param {any} figure */
+export const keysOf = (figure) => !isAsked(figure) && make("p", "keys", say("keys"));
 
 /** The parts of the bar that depend on where the beam stands. @param {View} view @param {HTMLElement} nav @param {HTMLElement} [more] @param {HTMLInputElement} [slider] */
 function fill(view, nav, more, slider) {
@@ -182,16 +182,8 @@ function fill(view, nav, more, slider) {
   );
   if (!slider) return;
   slider.value = `${figure.current}`;
-  slider.setAttribute("aria-valuetext", spoken(figure));
+  slider.setAttribute("aria-valuetext", spoken(figure, new Set(view.header.special)));
 }
-
-/** Where the beam stands, as the address says it. @param {any} figure */
-const beamOf = (figure) =>
-  figure.level
-    ? `${figure.layers.findIndex((/** @type {any} */ one) => one.layer === figure.layer && one.band === figure.band)}`
-    : figure.current >= count(figure)
-      ? END
-      : `${figure.current}`;
 
 // ---- the beam ------------------------------------------------------------------------------------
 
@@ -203,180 +195,24 @@ function moveTo(view, to, tells = false) {
   to = Math.max(0, Math.min(count(figure), to));
   if (isAsked(figure)) return lit(view, to, false);
   figure.current = to;
-  shown(view, true);
+  shown(view, isTold(figure));
   glide(view, before);
   if (tells) report(view);
 }
 
-/** The sentence and the bar of where the beam stands. @param {View} view @param {boolean} [isSaid] whether it is read out */
+/** Whether what happens where the beam stands is told by itself. @param {any} figure */
+const isTold = ({ current, slow, layers }) => slow.includes(current) || current >= layers.length;
+
+/** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out */
 function shown(view, isSaid = false) {
-  view.finding.ariaLive = isSaid ? "polite" : "off";
   const { finding } = stopOf(now(view));
-  view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
-  view.header.finding = finding;
-  view.beam.fill?.();
-}
-
-/** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before @param {number} [began] when that was */
-function glide(view, before, began = performance.now()) {
-  const figure = now(view);
-  cancelAnimationFrame(view.gliding[view.beam.at]);
-  if (still()) return view.beam.paint();
-  const wide = widens({ ...figure, ...before }, figure);
-  const all = lasts({ ...figure, ...before }, figure);
-  const tick = (/** @type {number} */ time) => {
-    const ms = Math.max(0, time - began);
-    if (now(view) !== figure || !view.root.isConnected) return;
-    if (ms >= all) return view.beam.paint();
-    view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, wide), ms } });
-    view.gliding[view.beam.at] = requestAnimationFrame(tick);
-  };
-  tick(began);
-}
-
-// ---- levels --------------------------------------------------------------------------------------
-
-const LEVELS = ["", "Layer", "Head", "Weight"]; // as an address has them
-
-/** Begin to open or to close a level: the picture is on its way while what stands on it is made. @param {View} view @param {Record<string, string>} select */
-function open(view, select) {
-  const figure = now(view);
-  const level = LEVELS.indexOf(select.flow_level);
-  if (level < 0 || level === figure.level) return;
-  view.settle?.();
-  const before = place(figure);
-  const column = figure.layers.findIndex(
-    (/** @type {any} */ one) =>
-      `${one.layer}` === select.layer && (one.layer !== figure.layer || one.band === figure.band),
-  );
-  Object.assign(figure, {
-    level,
-    layer: figure.layers[column].layer,
-    band: figure.layers[column].band,
-    attention: select.attention ?? figure.attention,
-    head: level && select.head ? Number(select.head) : -1,
-    current: level ? figure.current : currentOf(figure, select),
-  });
-  view.zoom = { before, began: performance.now() };
-  glide(view, before);
-  const end = () => view.gliding[view.beam.at] !== undefined && view.beam.paint();
-  view.root.addEventListener("pointerdown", end, { once: true });
-}
-
-/** The column that an address brings under the beam. @param {any} figure @param {Record<string, string>} select */
-const currentOf = (figure, { flow_beam: beam = "" }) =>
-  /^\d+$/.test(beam) ? Number(beam) : beam === END ? count(figure) : figure.current;
-
-/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of what was opened, or goes back into it. @param {View} view @param {any} before the flow that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
-export function goOn(view, before, below) {
-  const { zoom, beam } = view;
-  if (!beam || before?.kind !== "flow" || now(view)?.kind !== "flow" || still()) return;
-  const from = zoom ? zoom.before : place(before);
-  view.zoom = undefined;
-  if (from.level === now(view).level) return;
-  const began = zoom?.began ?? performance.now();
-  if (performance.now() - began < ZOOM) glide(view, from, began);
-  const isIn = now(view).level > from.level;
-  const source = sourceOf(view, from.level, below);
-  if (!source) return;
-  const timing = { duration: ZOOM, easing: "ease-in-out" };
-  /** @type {Animation[]} */
-  const moves = [];
-  const into = ({ left, top, width, height }, /** @type {DOMRect} */ own) =>
-    `translate(${left - own.left}px, ${top - own.top}px) scale(${width / own.width}, ${height / own.height})`;
-  const boxes = view.boxes.slice(beam.at + 1);
-  if (isIn)
-    for (const box of boxes) {
-      box.style.transformOrigin = "0 0";
-      const frames = {
-        transform: [into(source, box.getBoundingClientRect()), "none"],
-        opacity: [0, 1],
-      };
-      moves.push(box.animate(frames, timing));
-    }
-  else {
-    const all = view.root.getBoundingClientRect();
-    for (const { element, box } of below) {
-      Object.assign(element.style, {
-        position: "absolute",
-        left: `${box.left - all.left}px`,
-        top: `${box.top - all.top}px`,
-        transformOrigin: "0 0",
-      });
-      element.inert = true;
-      view.root.append(element);
-      const frames = { transform: ["none", into(source, box)], opacity: [1, 0] };
-      const move = element.animate(frames, timing);
-      move.onfinish = move.oncancel = () => element.remove();
-      moves.push(move);
-    }
+  if (view.header.finding !== finding || view.beam.told) {
+    view.finding.ariaLive = isSaid ? "polite" : "off";
+    view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
+    view.header.finding = finding;
+    view.beam.told = 0;
   }
-  const end = () => moves.forEach((each) => each.finish());
-  view.root.addEventListener("pointerdown", end, { once: true });
-}
-
-/** Where what a level shows comes from: the column of its layer; of a weight the matrix of its head. @param {View} view @param {number} level from which one @param {{ element: HTMLElement, box: DOMRect }[]} below @returns {DOMRect | undefined} */
-function sourceOf(view, level, below) {
-  const figure = now(view);
-  const deeper = Math.max(level, figure.level);
-  const [first] = figure.level > level ? below : [];
-  if (deeper === LEVELS.length - 1 && first) return first.box;
-  const { layers, layer, band } = figure;
-  const at = layers.findIndex((/** @type {any} */ one) => one.layer === layer && one.band === band);
-  return view.boxes[view.beam.at]
-    .querySelector(`g.flow-layer[data-at="${at}"]`)
-    ?.getBoundingClientRect();
-}
-
-const [WHEEL, PINCH] = [40, 1.25]; // pixels and a factor from which on fingers mean a level
-
-/** What opens the next level, or closes this one; undefined where there is none. @param {any} figure @param {boolean} isIn @param {number} [column] the one under the pointer */
-function levelBeside(figure, isIn, column) {
-  const stop = figure.level || column === undefined ? stopOf(figure) : figure.stops[column];
-  if (isIn) return stop.levels[figure.level + 1]?.select;
-  const select = figure.level && stop.levels[figure.level - 1]?.select;
-  return select ? { ...select, flow_beam: beamOf(figure) } : undefined;
-}
-
-/** Open and close levels by two fingers, on a screen or on what a browser takes for a wheel with Ctrl. @param {View} view */
-function zoomedBy(view) {
-  let [sum, apart] = [0, 0];
-  const to = (/** @type {boolean} */ isIn, /** @type {EventTarget | null} */ over) => {
-    const figure = now(view);
-    if (isAsked(figure)) return;
-    const box = /** @type {Element} */ (over).closest("[data-box]");
-    const column = box ? Number(box.getAttribute("data-at")) : undefined;
-    const select = levelBeside(figure, isIn, column);
-    if (select) go(view, select);
-  };
-  const isOver = (/** @type {Event} */ { target }) =>
-    view.boxes[view.beam.at].contains(/** @type {Node} */ (target));
-  const wheel = (/** @type {WheelEvent} */ event) => {
-    if (!event.ctrlKey || !isOver(event)) return;
-    event.preventDefault();
-    sum = sum * event.deltaY < 0 ? event.deltaY : sum + event.deltaY;
-    if (Math.abs(sum) < WHEEL || view.gliding[view.beam.at] !== undefined) return;
-    to(sum < 0, event.target);
-    sum = 0;
-  };
-  const touch = (/** @type {TouchEvent} */ event) => {
-    const [one, other] = event.touches;
-    if (!other || !isOver(event)) return (apart = 0);
-    event.preventDefault();
-    const wide = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
-    apart ||= wide;
-    if (wide < apart * PINCH && wide > apart / PINCH) return undefined;
-    to(wide > apart, event.target);
-    apart = wide;
-    return undefined;
-  };
-  const heard = { wheel, touchstart: touch, touchmove: touch, touchend: touch };
-  for (const [name, hear] of Object.entries(heard))
-    view.root.addEventListener(name, /** @type {EventListener} */ (hear), { passive: false });
-  until(view, "fingers", () => {
-    for (const [name, hear] of Object.entries(heard))
-      view.root.removeEventListener(name, /** @type {EventListener} */ (hear));
-  });
+  view.beam.fill?.();
 }
 
 /** Tell the address where the beam stands. @param {View} view @param {number} [pause] milliseconds */
@@ -499,7 +335,7 @@ function play(view) {
     view.play.textContent = say("play");
     figure.ms = undefined;
     if (!view.root.isConnected || now(view) !== figure) return;
-    shown(view, true);
+    shown(view, isTold(figure));
     view.beam.paint();
     if (!view.aside) report(view, 0);
   };
@@ -520,12 +356,12 @@ function play(view) {
   const enter = () => {
     figure.current = column;
     if (column >= n) return ending();
-    const isTold = figure.slow.includes(column);
-    shown(view, isTold);
+    const isSlow = figure.slow.includes(column);
+    shown(view, isSlow);
     if (calm) {
       draw(undefined);
       timer = setTimeout(next, READING);
-    } else if (isTold) {
+    } else if (isSlow) {
       began = 0;
       parcels = [];
       frame = requestAnimationFrame(tick);
@@ -671,7 +507,7 @@ function drag(view, event) {
   const up = () => {
     removeEventListener("pointermove", move);
     removeEventListener("pointerup", up);
-    shown(view, true);
+    shown(view, isTold(figure));
     report(view);
   };
   addEventListener("pointermove", move);

@@ -28,6 +28,15 @@ export const chosenRow = ({ bands }, band) =>
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 export const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
 
+/** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
+export function writtenRow({ bands: [before] }, { bands: [after] }) {
+  const n = after.rows.length - 1;
+  const isLonger = n >= 1 && !before.rest && !after.rest && before.rows.length === n;
+  return isLonger && before.rows.every((/** @type {string} */ row, i) => row === after.rows[i])
+    ? n
+    : -1;
+}
+
 /** The edits of a line of them. @param {string | undefined} line */
 const linesOf = (line) => new Set(line ? line.split(",") : []);
 

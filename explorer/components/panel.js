@@ -4,11 +4,11 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
+import { go as goInFlow, goOn, standing } from "./flow_levels.js";
 import {
   besideGuess,
   fly,
-  go as goInFlow,
-  goOn,
+  keysOf,
   outputs,
   player,
   pressedColumn,
@@ -56,6 +56,7 @@ import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
 import { sentences } from "./sentences.js";
 import { summed } from "./sum_motion.js";
+import { swiped } from "./swipe.js";
 import { printed } from "./on_paper.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
@@ -95,10 +96,7 @@ export default mount("panel", style, (view) => {
   view.settle?.();
   const before = view.figures || [];
   const places = outputs(view);
-  const below = (view.boxes || []).slice(1).map((/** @type {HTMLElement} */ element) => ({
-    element,
-    box: element.getBoundingClientRect(),
-  }));
+  const below = standing(view);
   view.figures = resolved(figures, view.blocks);
   for (const each of view.figures) if (isFlow(each)) remember(view, each);
   const starts = view.figures.map((/** @type {any} */ each, /** @type {number} */ at) =>
@@ -166,7 +164,8 @@ function build(view, starts) {
   const columns = figures.map((each, at) => {
     const again = (/** @type {any} */ one) => paint(view, at, one);
     const bar = isFlow(each) ? player(view, at, again) : each.frames && slider(view, at, finding);
-    return make("div", "column", bar, view.boxes[at]);
+    const keys = isFlow(each) && !view.aside && keysOf(each);
+    return make("div", "column", bar, view.boxes[at], keys);
   });
   const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
   const button = linked >= 0 && fold(view, linked);
@@ -544,35 +543,14 @@ function followed(view, grid) {
     drawn = now();
     soon(view, at);
   });
-  swiped(view, grid);
-}
-
-const SWIPE = 60; // pixels that a finger goes
-
-/** A swipe over the headline goes to the next head, or to the one before. @param {View} view @param {any} grid */
-function swiped(view, grid) {
-  /** @type {number[] | undefined} */
-  let from;
-  const touch = (/** @type {TouchEvent} */ { type, touches, changedTouches, target }) => {
-    const { clientX: x, clientY: y } = changedTouches[0];
-    const over = /** @type {Element} */ (target);
-    const host = over.closest(".st-key-headline");
-    if (type === "touchstart") from = host && touches.length === 1 ? [x, y] : undefined;
-    if (type === "touchstart" || !from) return;
-    const [right, down] = [x - from[0], y - from[1]];
-    if (Math.abs(right) < Math.max(SWIPE, 2 * Math.abs(down))) return;
+  swiped(view, (by) => {
     const [layers, heads] = grid.shape;
     const [layer, head] = chosen(grid);
-    const to = (layer * heads + head + (right < 0 ? 1 : -1) + layers * heads) % (layers * heads);
+    const to = (layer * heads + head + by + layers * heads) % (layers * heads);
     const names = [Math.floor(to / heads), to % heads].map(String);
     open(names);
     send(view, grid.select, names);
-  };
-  const ends = ["touchstart", "touchend"].map((type) => {
-    document.addEventListener(type, /** @type {EventListener} */ (touch), { passive: true });
-    return () => document.removeEventListener(type, /** @type {EventListener} */ (touch));
   });
-  until(view, "swipe", () => ends.forEach((end) => end()));
 }
 
 /** A head was chosen: its picture shows it at once. @param {string[]} head */

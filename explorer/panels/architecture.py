@@ -383,7 +383,7 @@ def _machine(
         or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
         (_figure(view, whole, race, number), *opened.figures),
         table=opened.table or _table(plain, ways),
-        details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
+        details=opened.details or tuple(WORDS.lines("details")),
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
         formulas=opened.formulas,

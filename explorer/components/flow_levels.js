@@ -1,0 +1,193 @@
+// @ts-check
+// The levels of the whole machine, as a reader opens and closes them: by one motion, which begins before
+// the page has what stands on a level.
+
+import { END, count, isAsked, lasts, share, stopOf, widens, ZOOM } from "./beam_figure.js";
+import { place } from "./flow_figure.js";
+import { still, until } from "./mount.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+/** The flow as it is now. @param {View} view */
+export const now = (view) => view.figures[view.beam.at];
+
+/** Set choices of the address; a level opens, or closes, before the page has what stands on it. @param {View} view @param {Record<string, string>} select */
+export function go(view, select) {
+  open(view, select);
+  view.send("select", select);
+}
+
+/** Where the beam stands, as the address says it. @param {any} figure */
+export const beamOf = (figure) =>
+  figure.level
+    ? `${figure.layers.findIndex((/** @type {any} */ one) => one.layer === figure.layer && one.band === figure.band)}`
+    : figure.current >= count(figure)
+      ? END
+      : `${figure.current}`;
+
+/** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before @param {number} [began] when that was */
+export function glide(view, before, began = performance.now()) {
+  const figure = now(view);
+  cancelAnimationFrame(view.gliding[view.beam.at]);
+  if (still()) return view.beam.paint();
+  const wide = widens({ ...figure, ...before }, figure);
+  const all = lasts({ ...figure, ...before }, figure);
+  const tick = (/** @type {number} */ time) => {
+    const ms = Math.max(0, time - began);
+    if (now(view) !== figure || !view.root.isConnected) return;
+    if (ms >= all) return view.beam.paint();
+    view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, wide), ms } });
+    view.gliding[view.beam.at] = requestAnimationFrame(tick);
+  };
+  tick(performance.now());
+}
+
+const LEVELS = ["", "Layer", "Head", "Weight"]; // as an address has them
+
+/** Begin to open or to close a level: the picture is on its way while what stands on it is made. @param {View} view @param {Record<string, string>} select */
+function open(view, select) {
+  const figure = now(view);
+  const level = LEVELS.indexOf(select.flow_level);
+  if (level < 0 || level === figure.level) return;
+  view.settle?.();
+  const before = place(figure);
+  const column = figure.layers.findIndex(
+    (/** @type {any} */ one) =>
+      `${one.layer}` === select.layer && (one.layer !== figure.layer || one.band === figure.band),
+  );
+  Object.assign(figure, {
+    level,
+    layer: figure.layers[column].layer,
+    band: figure.layers[column].band,
+    attention: select.attention ?? figure.attention,
+    head: level && select.head ? Number(select.head) : -1,
+    current: level ? figure.current : currentOf(figure, select),
+  });
+  view.zoom = { before, began: performance.now() };
+  glide(view, before);
+  const end = () => view.gliding[view.beam.at] !== undefined && view.beam.paint();
+  view.root.addEventListener("pointerdown", end, { once: true });
+}
+
+/** The column that an address brings under the beam. @param {any} figure @param {Record<string, string>} select */
+const currentOf = (figure, { flow_beam: beam = "" }) =>
+  /^\d+$/.test(beam) ? Number(beam) : beam === END ? count(figure) : figure.current;
+
+/** What stands below the first figure, and where. @param {View} view @returns {{ element: HTMLElement, box: DOMRect }[]} */
+export const standing = ({ boxes = [] }) =>
+  boxes.slice(1).map((/** @type {HTMLElement} */ element) => ({
+    element,
+    box: element.getBoundingClientRect(),
+  }));
+
+/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of what was opened, or goes back into it. @param {View} view @param {any} before the flow that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
+export function goOn(view, before, below) {
+  const { zoom, beam } = view;
+  if (!beam || before?.kind !== "flow" || now(view)?.kind !== "flow" || still()) return;
+  const from = zoom ? zoom.before : place(before);
+  view.zoom = undefined;
+  if (from.level === now(view).level) return;
+  const began = zoom?.began ?? performance.now();
+  if (performance.now() - began < ZOOM) glide(view, from, began);
+  const isIn = now(view).level > from.level;
+  const source = sourceOf(view, from.level, below);
+  if (!source) return;
+  const timing = { duration: ZOOM, easing: "ease-in-out" };
+  /** @type {Animation[]} */
+  const moves = [];
+  const into = ({ left, top, width, height }, /** @type {DOMRect} */ own) =>
+    `translate(${left - own.left}px, ${top - own.top}px) scale(${width / own.width}, ${height / own.height})`;
+  const boxes = view.boxes.slice(beam.at + 1);
+  if (isIn)
+    for (const box of boxes) {
+      box.style.transformOrigin = "0 0";
+      const frames = {
+        transform: [into(source, box.getBoundingClientRect()), "none"],
+        opacity: [0, 1],
+      };
+      moves.push(box.animate(frames, timing));
+    }
+  else {
+    const all = view.root.getBoundingClientRect();
+    for (const { element, box } of below) {
+      Object.assign(element.style, {
+        position: "absolute",
+        left: `${box.left - all.left}px`,
+        top: `${box.top - all.top}px`,
+        transformOrigin: "0 0",
+      });
+      element.inert = true;
+      view.root.append(element);
+      const frames = { transform: ["none", into(source, box)], opacity: [1, 0] };
+      const move = element.animate(frames, timing);
+      move.onfinish = move.oncancel = () => element.remove();
+      moves.push(move);
+    }
+  }
+  const end = () => moves.forEach((each) => each.finish());
+  view.root.addEventListener("pointerdown", end, { once: true });
+}
+
+/** Where what a level shows comes from: the column of its layer; of a weight the matrix of its head. @param {View} view @param {number} level from which one @param {{ element: HTMLElement, box: DOMRect }[]} below @returns {DOMRect | undefined} */
+function sourceOf(view, level, below) {
+  const figure = now(view);
+  const deeper = Math.max(level, figure.level);
+  const [first] = figure.level > level ? below : [];
+  if (deeper === LEVELS.length - 1 && first) return first.box;
+  const { layers, layer, band } = figure;
+  const at = layers.findIndex((/** @type {any} */ one) => one.layer === layer && one.band === band);
+  return view.boxes[view.beam.at]
+    .querySelector(`g.flow-layer[data-at="${at}"]`)
+    ?.getBoundingClientRect();
+}
+
+const [WHEEL, PINCH] = [40, 1.25]; // pixels and a factor from which on fingers mean a level
+
+/** What opens the next level, or closes this one; undefined where there is none. @param {any} figure @param {boolean} isIn @param {number} [column] the one under the pointer */
+export function levelBeside(figure, isIn, column) {
+  const stop = figure.level || column === undefined ? stopOf(figure) : figure.stops[column];
+  if (isIn) return stop.levels[figure.level + 1]?.select;
+  const select = figure.level && stop.levels[figure.level - 1]?.select;
+  return select ? { ...select, flow_beam: beamOf(figure) } : undefined;
+}
+
+/** Open and close levels by two fingers, on a screen or on what a browser takes for a wheel with Ctrl. @param {View} view */
+export function zoomedBy(view) {
+  let [sum, apart] = [0, 0];
+  const to = (/** @type {boolean} */ isIn, /** @type {EventTarget | null} */ over) => {
+    const figure = now(view);
+    if (isAsked(figure)) return;
+    const box = /** @type {Element} */ (over).closest("[data-box]");
+    const column = box ? Number(box.getAttribute("data-at")) : undefined;
+    const select = levelBeside(figure, isIn, column);
+    if (select) go(view, select);
+  };
+  const isOver = (/** @type {Event} */ { target }) =>
+    view.boxes.some((/** @type {Element} */ box) => box.contains(/** @type {Node} */ (target)));
+  const wheel = (/** @type {WheelEvent} */ event) => {
+    if (!event.ctrlKey || !isOver(event)) return;
+    event.preventDefault();
+    sum = sum * event.deltaY < 0 ? event.deltaY : sum + event.deltaY;
+    if (Math.abs(sum) < WHEEL || view.gliding[view.beam.at] !== undefined) return;
+    to(sum < 0, event.target);
+    sum = 0;
+  };
+  const touch = (/** @type {TouchEvent} */ event) => {
+    const [one, other] = event.touches;
+    if (!other || !isOver(event)) return (apart = 0);
+    event.preventDefault();
+    const wide = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+    apart ||= wide;
+    if (wide < apart * PINCH && wide > apart / PINCH) return undefined;
+    to(wide > apart, event.target);
+    apart = wide;
+    return undefined;
+  };
+  const heard = { wheel, touchstart: touch, touchmove: touch, touchend: touch };
+  for (const [name, hear] of Object.entries(heard))
+    view.root.addEventListener(name, /** @type {EventListener} */ (hear), { passive: false });
+  until(view, "fingers", () => {
+    for (const [name, hear] of Object.entries(heard))
+      view.root.removeEventListener(name, /** @type {EventListener} */ (hear));
+  });
+}
