@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import tokenizers
 from tokenizers import models
 
+from models.encoding import encode
 from models.token_labels import VocabularySpelling
 
 NOT_BPE = "this tokenizer has no merges: it cuts words by another rule"
@@ -70,6 +71,11 @@ def merges(rules: tokenizers.Tokenizer | None, text: str, at: int) -> Merges:
         len(ranks),
         tuple(int(rules.token_to_id(each) or 0) for each in pieces),
     )
+
+
+def ids_of(rules: tokenizers.Tokenizer, word: str) -> list[int]:
+    """The ids of the tokens that a word alone becomes, without special ones. Raises NotEncoded."""
+    return encode(rules, word, special=False).ids
 
 
 def _ranks(rules: tokenizers.Tokenizer) -> dict[tuple[str, str], int]:

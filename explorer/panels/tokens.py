@@ -19,8 +19,8 @@ from explorer.panels.masks import unmasked
 from explorer.panels.selection import TOKEN, place_of, token_of_text
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models import encoding, model_names
 from models import merges as merges_models
+from models import model_names
 from models.caching import loaded
 from models.run import Run
 
@@ -152,7 +152,7 @@ def _by_model(run: Run, word: str, slots: dict[str, Any]) -> tuple[Bars, dict[st
         model = run.loaded if name == run.model else loaded(name)
         if (rules := model.tokenizer.rules) is None:  # a tokenizer in Python
             continue
-        read = encoding.encode(rules, word, special=False).ids
+        read = merges_models.ids_of(rules, word)
         ids = [id for id in read if id not in model.tokenizer.special]
         pieces = DOT.join(model.labels(ids))
         label = words("model", model=model_names.title(name), n=f"{model.card.n_vocab:,}")
