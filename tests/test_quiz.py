@@ -15,6 +15,7 @@ from conftest import AWKWARD, in_turn, on_page, read_once
 
 from explorer.analysis import quiz_question as kinds
 from explorer.analysis import quiz_reasons, word_classes, words
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import N_QUESTIONS, guesses, questions
 from explorer.analysis.quiz_question import MIN_MARGIN, Question
@@ -23,6 +24,7 @@ from explorer.components import codec
 from explorer.panels import spec
 from explorer.text.formulas import formula_lines
 from explorer.text.quiz import ON_SHEET, ask, choice, says, sheet
+from explorer.views import quiz as quiz_view
 from models import registry
 from models.edits import ScaledBy, from_line
 from models.recording import Attention, NotFinite, Recording
@@ -827,3 +829,53 @@ def test_what_a_pronoun_attends_to_is_asked_where_it_is_clearly_a_noun(
     for one in made:
         if one.kind == kinds.LOOKS and one.words[0] in pronouns:
             assert one.answer.word in nouns and one.margin >= 0.2, one.words
+
+
+def test_a_pronoun_is_asked_about_where_all_tested_heads_say_its_noun() -> None:
+    said = 0
+    for text in lines()[::12]:
+        _, made, _ = asked("encoder", text)
+        recording = Run("encoder", text).recording()
+        for one in made:
+            if (one.kind, one.form) != (kinds.LOOKS, "pronoun"):
+                continue
+            vote = RecordingFacts(recording).vote_on(one.attention, one.token)
+            named = {each.noun for each in vote.ballots}
+            grouped, _ = groups(recording, recording.attention[0])
+            assert named == {int(grouped.of[one.answer.token])}, text
+            said += 1
+    assert said
+
+
+def test_a_masked_word_is_asked_for_and_not_told() -> None:
+    seen = 0
+    for text in lines()[::8]:
+        _, made, _ = asked("encoder", text)
+        for one in made:
+            if one.kind == kinds.MASKED:
+                stream = Run("encoder", text).recording().streams[0]
+                start, end = map(int, stream.spans[one.token])
+                assert f"“{text[:start]}▢{text[end:]}”" in ask(one)
+                seen += 1
+    assert seen
+
+
+def test_of_residual_connections_about_every_third_sheet_asks() -> None:
+    texts = lines()[::10]
+    kinds_of = [{one.kind for one in asked("encoder", text)[1]} for text in texts]
+    share = sum(kinds.RESIDUAL in each for each in kinds_of) / len(texts)
+    assert 0 < share < 0.6
+
+
+def test_where_a_weight_goes_is_asked_beside_the_pattern_of_its_head() -> None:
+    for text in lines()[::10]:
+        context, made, _ = asked("encoder", text)
+        for one in made:
+            if one.kind == kinds.SWAPPED:
+                pattern = context.recording.attention[0].pattern[one.layer, one.head]
+                shown = quiz_view.head_pattern(one, context.recording)
+                assert shown == quiz_reasons.picture(pattern)
+                questions_only = sheet((one,), context, "encoder", []).partition("<h2")[0]
+                assert "svg" in questions_only
+                return
+    pytest.fail("no such question")

@@ -316,6 +316,7 @@ def _masked(on: AskedSentence, token: int) -> Iterator[Question]:
         token=token,
         covers=True,
         edits=to_line((HideToken(token),)),
+        slots=(("sentence", context.recording.texts_with_cover(token)[0]),),
         page="word",
         address=(("token", str(token)), ("hidden", str(token))),
     )

@@ -142,7 +142,8 @@ class QuizItem:
     it), which is right, the reason, and the address that shows it. pictures: of the answers, a
     pattern each, its rows divided by "/", a digit for each weight; () for none. covers: the answer
     is the prediction at that address, which a class sees covered until the reveal. model: words
-    with their probabilities, beside which guesses stand then."""
+    with their probabilities, beside which guesses stand then. head: the pattern of the head in
+    question, "" for none."""
 
     text: str
     choices: tuple[str, ...]
@@ -153,6 +154,7 @@ class QuizItem:
     pictures: tuple[str, ...] = ()
     covers: bool = False
     model: tuple[tuple[str, float], ...] = ()
+    head: str = ""
 
 
 def questions(

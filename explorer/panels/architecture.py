@@ -238,21 +238,14 @@ def _under_beam(
 
 
 def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
-    """The question before the light is on: the word that is asked for has no name, in no row and
-    not below the picture."""
-    machine, *below = panel.figures
+    """The question before the light is on, in which no row has a name: the word that is asked for
+    has none below the picture either."""
+    machine = panel.figures[0]
     assert isinstance(machine, Flow)
     drawn = panel.at["run"]
     name, of = model_name(drawn.recording()), _last_token(machine)
     is_next = told.asked == "next"
     covered = drawn.covering(of + 1 if is_next else of)
-    tokens = covered.recording().streams[-1].tokens
-    *others, band = machine.bands
-    rows = tuple(
-        COVER if place.isdecimal() and tokens[int(place)] == COVER else row
-        for place, row in zip(band.places, band.rows)
-    )
-    machine = replace(machine, bands=(*others, replace(band, rows=rows)))
     title = panel.title if is_next else flow_beam.WORDS("unknown", model=name)
     if not is_next:
         panel = replace(panel, caption=(WORDS("hidden_caption", word=COVER, token=of),))
@@ -260,7 +253,6 @@ def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
         panel,
         title=title,
         finding=told.question(name),
-        figures=(machine, *below),
         at={**panel.at, "run": covered},
     )
 

@@ -13,7 +13,14 @@ from typing import Any
 
 from explorer.analysis.formatting import Written, fixed, hundredths, tenths
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
+from explorer.analysis.quiz_question import (
+    LOOKS,
+    RECEIVED,
+    SPREAD,
+    SWAPPED,
+    AnswerOption,
+    Question,
+)
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
 from explorer.text.markdown_escape import in_html, of_text
@@ -169,7 +176,10 @@ def sheet(
     `formula_lines`); on pages of their own the answers with their reasons, the measured values and
     the heads that are asked about, and the formulas with numbers."""
     words, recording = patterns()["sheet"], context.recording
-    questions = "".join(f"<li>{_text(ask(one))}{_choices(one)}</li>" for one in selected)
+    pictures = [_head(one, context) if one.kind == SWAPPED else "" for one in selected]
+    questions = "".join(
+        f"<li>{_text(ask(one))}{head}{_choices(one)}</li>" for one, head in zip(selected, pictures)
+    )
     answers = "".join(f"<li>{_answer(one)}{_head(one, context)}</li>" for one in selected)
     about = words["about"].format(model=model, weights=recording.model.fingerprint)
     blank, filled = (

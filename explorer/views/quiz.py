@@ -13,7 +13,8 @@ import streamlit as st
 from explorer.analysis import predictions, quiz
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import questions
-from explorer.analysis.quiz_question import Question
+from explorer.analysis.quiz_question import SWAPPED, Question
+from explorer.analysis.quiz_reasons import picture
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout.controls import bind
@@ -169,7 +170,14 @@ def item(one: Question, recording: Recording) -> QuizItem:
         tuple(each.picture for each in one.choices) if one.answer.picture else (),
         one.covers,
         tuple((choice(one, each), each.value) for each in ranked) if one.covers else (),
+        head_pattern(one, recording) if one.kind == SWAPPED else "",
     )
+
+
+def head_pattern(one: Question, recording: Recording) -> str:
+    """The pattern of a question's head."""
+    attention = next(each for each in recording.attention if each.name == one.attention)
+    return picture(attention.pattern[one.layer, one.head])
 
 
 def evidence(one: Question) -> str:
