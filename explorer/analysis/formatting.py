@@ -216,6 +216,14 @@ def matches_text(text: str, value: float) -> bool:
     return abs(value - parse_number(text)) <= HALF * 10.0**-decimals * _unit(match)
 
 
+def matches_figures(text: str, value: float, figures: int = 3) -> bool:
+    """The same of a number in so many figures, of which zeros at the end are not written: 1 is
+    1.00."""
+    said = parse_number(text)
+    place = floor(log10(abs(said))) - figures + 1 if said else -figures
+    return matches_text(text, value) and abs(value - said) <= HALF * 10.0**place
+
+
 def enough_digits(
     result: str,
     function: Callable[..., float],

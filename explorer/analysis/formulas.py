@@ -19,7 +19,7 @@ import numpy as np
 
 from explorer.analysis import anatomy, consistency, gradients, positions, predictions, residual
 from explorer.analysis.consistency import SUM_ROUNDING, Check
-from explorer.analysis.formatting import Written, plural, shortened
+from explorer.analysis.formatting import Written, plural, power, shortened
 from explorer.analysis.gradients import NETWORK_WIDTH
 from explorer.analysis.measure import (
     FEWEST,
@@ -389,7 +389,8 @@ def _of_value(at: RecordedPlace) -> dict[str, Number]:
     values = cell.v[:, dimension]
     write = partial(aligned, decimals=texts(cell).weight_decimals)
     named = _summed(cell.weights, values, letters="av", labels=at.key_word, write=write)
-    return named | {"z_i": float(cell.z[dimension]), "m": dimension}
+    z = Written.by(power, cell.z[dimension])  # as the decimals of the weights are chosen for it
+    return named | {"z_i": z, "m": dimension}
 
 
 def attention(at: RecordedPlace) -> Evidence:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import escape
 from itertools import chain
-from math import cos, e, floor, inf, isnan, log, log10, pi, sin, sqrt, tanh
+from math import cos, e, inf, isnan, log, pi, sin, sqrt, tanh
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,10 +23,10 @@ from typing import Any
 from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
 from explorer.analysis.formatting import (
-    HALF,
     MINUS,
     MOST_DIGITS,
     Written,
+    matches_figures,
     matches_text,
     parse_number,
     power,
@@ -194,13 +194,9 @@ def _is_result(row: Sequence[Node], made: float, numbers: Mapping[str, Number]) 
     RESULT_DIGITS figures, of which zeros at the end are not written: 1 is 1.00."""
     first = row[0] if row[0][0] == "mn" else next(each for each in row[0][2] if each[0] == "mn")
     text, slot = first[2], first[1].get("data-symbol")
-    if not matches_text(text, made):
-        return False
     if slot is None or isinstance(numbers[slot], Written):
-        return True
-    said = abs(parse_number(text))
-    place = floor(log10(said)) - RESULT_DIGITS + 1 if said else -RESULT_DIGITS
-    return abs(made - parse_number(text)) <= HALF * 10.0**place
+        return matches_text(text, made)
+    return matches_figures(text, made, RESULT_DIGITS)
 
 
 def _math(items: Sequence[Node]) -> Node:
