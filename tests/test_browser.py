@@ -217,11 +217,10 @@ def test_a_held_word_shows_its_row_and_a_picture_is_white_when_asked(
     assert len(visitor.pixels(image)) == 4 * n
     at = page.locator(".cell[aria-pressed=true] text").text_content().strip()
     assert f"attends to {at} " in visitor.said()
-    visitor.view("All rows")
+    page.get_by_role("radio", name="All words", exact=True).click()
     by_word.first.wait_for(state="detached")
     assert names.all_text_contents() == before
     assert len(visitor.pixels(image)) == 4 * n * n
-    page.keyboard.press("Escape")
     for white, paper in ((False, "#fffdf9"), (True, "#ffffff")):
         visitor.open_export()
         page.get_by_role("checkbox", name="white background").set_checked(white)

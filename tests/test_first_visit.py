@@ -41,7 +41,8 @@ def test_it_opens_on_what_the_tested_heads_say_and_a_press_shows_each(visitor: V
         page.wait_for_url(f"**layer={each.layer}&head={each.head}**")
         visitor.drawn()
         assert page.locator(HELD).evaluate(HELD_AT) == str(best.query)
-        assert page.locator("h1").inner_text() == statement(best, str)
+        row = f"it gives {each.word} {each.weight:.0%} of its attention in this head"
+        assert page.locator("h1").inner_text() == row
         page.get_by_role("button", name="What the other tested heads say").click()
         page.wait_for_selector(f"{VOTE}[data-token]")
         visitor.drawn()

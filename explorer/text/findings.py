@@ -69,7 +69,8 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
 def statement(one: Finding, mark: Mark = marked) -> str:
     """A finding in one short sentence without its head, which is named below it."""
     sentence = headline(one, mark).removeprefix(f"{where(one)}: ")
-    return sentence[:1].upper() + sentence[1:] if one.kind == findings.CHAT else sentence
+    begins = one.kind in (findings.CHAT, findings.INDUCTION)  # with no word of the text
+    return sentence[:1].upper() + sentence[1:] if begins else sentence
 
 
 COLOURS = ("primary", "blue", "green")  # of the nouns of a vote, as its picture has them

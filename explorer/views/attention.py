@@ -242,13 +242,13 @@ def heads_tab(
     top = st.container(key="findings", gap="xsmall")
     run = run.with_at_hand(recording)
     shown = screen_of(places.ROWS["heads"], run, url_state.words())
-    if len(recording.attention) > 1:
-        controls.pick_attention(recording, shown.chosen["attention"])
     room = st.empty()
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
     grid = shown.panel("attention.heads")
     with left:  # on its way to the browser before it is known which head is told of
+        if len(recording.attention) > 1:
+            controls.pick_attention(recording, shown.chosen["attention"])
         head_grid(shown, grid)
     url_state.follow(shown.asked, shown.refused)
     one = HeadOnShow.of(run, shown.chosen, shown.words())
