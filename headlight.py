@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 if TYPE_CHECKING:
     from explorer import panels as panels
+    from explorer.citation import cite as cite
     from explorer.export import head_scores as head_scores
     from explorer.export import page as page
     from explorer.screens.screen import screen as screen
@@ -58,6 +59,7 @@ VALUES = {
     "Sampling": ("models", "results", "Sampling"),
     "SeededSampling": ("models", "results", "SeededSampling"),
     "__version__": ("models", "version", "VERSION"),
+    "cite": ("explorer", "citation", "cite"),
     "from_cache": ("models", "activation_dicts", "from_cache"),
     "from_npz": ("models", "recording_file", "from_npz"),
     "head_scores": ("explorer", "export", "head_scores"),
@@ -76,6 +78,7 @@ __all__ = [
     "Sampling",
     "SeededSampling",
     "__version__",
+    "cite",
     "edits",
     "from_cache",
     "from_npz",

@@ -126,7 +126,12 @@ def expect_ids(card: Any, ids: Sequence[int]) -> None:
 def words_of(card: Any, ids: Any) -> tuple[int, ...]:
     """Words of the vocabulary by their ids. Raises TypeError for what is no list of whole numbers,
     and ValueError for an id that the vocabulary does not have."""
-    words = tuple(whole_number("id", each) for each in expect_several("ids", ids))
+    listed = list(expect_several("ids", ids))
+    if text := next((each for each in listed if isinstance(each, str)), None):
+        raise TypeError(
+            f"a word is its id here, and not {_brief(text)}; model.first_token({text!r})[0] is one"
+        )
+    words = tuple(whole_number("id", each) for each in listed)
     expect_ids(card, words)
     return words
 

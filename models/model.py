@@ -542,8 +542,8 @@ class Model:
 
     def patch_heads(
         self,
-        text: str,
-        donor: str,
+        text: str | Sequence[int],
+        donor: str | Sequence[int],
         attention: str,
         token: int,
         id: int,
@@ -555,7 +555,7 @@ class Model:
         return self._patching().patch_heads(
             self,
             text_or_ids(text),
-            expect_text(donor),
+            text_or_ids(donor),
             attention,
             whole_number("token", token),
             *words_of(self.card, (id, against)),
@@ -564,8 +564,8 @@ class Model:
 
     def patch_sites(
         self,
-        text: str,
-        donor: str,
+        text: str | Sequence[int],
+        donor: str | Sequence[int],
         stream: str,
         token: int,
         id: int,
@@ -577,7 +577,7 @@ class Model:
         return self._patching().patch_sites(
             self,
             text_or_ids(text),
-            expect_text(donor),
+            text_or_ids(donor),
             stream,
             whole_number("token", token),
             *words_of(self.card, (id, against)),

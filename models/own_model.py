@@ -444,7 +444,7 @@ def _finite(tape: TextRecord, stream: str = "") -> None:
 @torch.inference_mode()
 def activations(
     model: OwnModel,
-    text: str,
+    text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     names: set[str] | None = None,
     with_target: bool = True,
@@ -456,8 +456,9 @@ def activations(
     whether a translator writes its text too; reading takes a fraction of the time.
     """
     edits = tuple(edit for edit in edits if not edit.borrows)
-    tokens = read_whole(model, text)
-    tokens = shuffle_tokens(tokens, edits)
+    reading = read_text(model, text, partial(frame, model))
+    tell_cut(model.name, model.card.n_positions, reading.tokens.ids, reading.dropped)
+    tokens = shuffle_tokens(reading.tokens, edits)
     edits = fitting_edits(tokens, edits)
     tokens = mask_tokens(tokens, edits, model.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), model.card)
@@ -472,7 +473,7 @@ def activations(
     target_ids = [
         model.tokenizer.ends[0],
         *generation.greedy(
-            model.network, model.tokenizer, memory, edits, copier_of(model, clean(text), tokens)
+            model.network, model.tokenizer, memory, edits, copier_of(model, reading.text, tokens)
         ),
     ]
     model.network.decode(torch.tensor([target_ids]), memory, tape=target_store, edits=edits)

@@ -126,7 +126,7 @@ FLOORS = [
         r"explorer\.(analysis(\.figures)?|components(\.(bundle|codec))?|text\.templates)",
     ),
     (
-        r"explorer/(html_export|export)\.py",
+        r"explorer/(html_export|export|citation)\.py",
         {"numpy", "pandas", "tqdm"},
         r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?"
         r"|models\.(registry|model|recording|version|edits|example_texts|run|notices"
@@ -217,7 +217,7 @@ FLOORS = [
     (
         r"headlight\.py",
         {"headlight_clone"},
-        r"explorer\.(analysis|export|panels|screens\.screen|text)|models\."
+        r"explorer\.(analysis|citation|export|panels|screens\.screen|text)|models\."
         r"(activation_dicts|argument_validation|array_model|edits|live_training|model|notices|recording|recording_file|registry|results|run|version|wrap)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),

@@ -1,0 +1,62 @@
+"""The entry of a bibliography for what was made with Headlight."""
+
+from __future__ import annotations
+
+import re
+
+from explorer.panels.spec import Panel
+from models.argument_validation import expect_recording
+from models.model import Model
+from models.recording import Card, Recording
+from models.version import VERSION
+
+# As CITATION.cff has them.
+TITLE = "Headlight: see what every attention head of a transformer sees"
+AUTHOR = "The Headlight developers"
+RELEASED = "2026-11-29"
+
+
+def cite(of: Panel | Recording | Model | str | None = None) -> str:
+    """A BibTeX entry that names the version, and of a panel, a recording, a loaded model or its
+    name also the model with the hash of its weights, and the panel. Raises TypeError for anything
+    else."""
+    notes = "; ".join(_notes(of))
+    year, month, _ = RELEASED.split("-")
+    fields = {
+        "title": f"{{{_in_latex(TITLE)}}}",
+        "author": f"{{{_in_latex(AUTHOR)}}}",
+        "version": VERSION,
+        "year": year,
+        "month": str(int(month)),
+        **({"note": _in_latex(notes)} if notes else {}),
+    }
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+    return f"@software{{headlight,\n{lines}}}\n"
+
+
+def _notes(of: Panel | Recording | Model | str | None) -> list[str]:
+    """What an entry says beside the version."""
+    if of is None:
+        return []
+    if isinstance(of, Panel):
+        if of.run is None:
+            return [f"panel {of.name}"]
+        return [f"panel {of.name}", _of_model(of.run.recording().model)]
+    if isinstance(of, str):
+        from models import registry
+
+        of = registry.load(of)
+    if isinstance(of, Model):
+        return [_of_model(of.card)]
+    expect_recording(of)
+    return [_of_model(of.model)]
+
+
+def _of_model(card: Card) -> str:
+    return f"model {card.name}, weights {card.fingerprint}"
+
+
+def _in_latex(text: str) -> str:
+    """A text with the signs that LaTeX reads otherwise spelled out."""
+    spelled = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return re.sub(r"[\\~^&%$#_{}]", lambda sign: spelled.get(sign[0], f"\\{sign[0]}"), text)
