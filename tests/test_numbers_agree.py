@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
     ),
     "soft_lookup.messages": lambda panel, token: (
         next(row.texts[1] for row in panel.figures[1].rows if row.selected),
-        [row.values[1] for row in panel.figures[1].rows],
+        [row.values[1] for row in panel.figures[1].rows if row.key],  # the last row is the sum
     ),
     "summaries.output_norms": lambda panel, token: (
         re.findall(r"output norm, ([\d.,]+)\.", panel.finding)[0],
@@ -440,7 +441,7 @@ def weight_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
                 yield ("score", *row, key), score, "soft_lookup.temperature"
             yield ("weight", *row, key), weight, "soft_lookup.temperature"
     if panel := made(of, "soft_lookup.messages", **place):
-        for bar in panel.figures[1].rows:
+        for bar in filter(attrgetter("key"), panel.figures[1].rows):
             yield ("weight", *row, int(bar.key)), bar.values[0], "soft_lookup.messages"
 
 

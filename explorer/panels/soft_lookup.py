@@ -481,9 +481,14 @@ def scoring(
             backward=fixed(float(scores[pair[::-1]])),
         )
     marks = ((pair[0], pair[1], ""), (pair[1], pair[0], "")) if pair else ()
+    high = max(soft_lookup.largest(each.scores) for each in variants)  # one scale side by side
     figures = tuple(
         _scores(
-            selection, words(name, asymmetry=fixed(variant.asymmetry)), variant, quantity, marks
+            selection,
+            words(name, asymmetry=fixed(variant.asymmetry)),
+            variant,
+            high if quantity == "Scores" else None,
+            marks,
         )
         for name, variant in zip(("naive", "query_only", "head_own"), variants)
     )
@@ -522,10 +527,11 @@ def _scores(
     selection: Selection,
     title: str,
     variant: soft_lookup.ScoringVariant,
-    quantity: str,
+    high: float | None,
     marks: tuple[tuple[int, int, str], ...],
 ) -> Matrix:
-    is_scores = quantity == "Scores"
+    """The scores of one way, up to `high`; where that is None the weights."""
+    is_scores = high is not None
     allowed = selection.allowed
     values = variant.scores if is_scores else np.where(allowed, variant.weights, np.nan)
     return Matrix(
@@ -533,7 +539,7 @@ def _scores(
         rows=selection.axes.rows,
         columns=selection.axes.keys,
         values=values,
-        high=soft_lookup.largest(values) if is_scores else 1.0,
+        high=1.0 if high is None else high,
         signed=is_scores,
         marks=marks,
         sides=("query", "key"),
