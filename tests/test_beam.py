@@ -260,3 +260,10 @@ def test_a_piece_of_a_word_that_races_has_its_rest() -> None:
         written = model.resume(recording, token + 1).logits_after([[lane.id]])[0]
         goes_on = model.labels([int(written.argmax())])[0]
         assert bool(lane.rest) == (goes_on[:1] == "‧" and goes_on[1:].isalpha()), lane.label
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edits", [(), (ZeroHead(23, 4),)])
+def test_the_first_level_is_small_enough_to_be_sent_at_once(edits: tuple[ZeroHead, ...]) -> None:
+    text = "Paris is the capital of France. Rome is the capital of"
+    assert len(architecture.flow(Run("smollm2", text, edits), beam="end").encode()) <= 80_000

@@ -28,9 +28,8 @@ def encode(header: dict, blocks: dict[str, np.ndarray]) -> bytes:
         data += b"\0" * (-len(data) % 8)
         raw.append(data)
         offset += len(data)
-    text = json.dumps({**header, "blocks": listed}, ensure_ascii=False, allow_nan=False).encode(
-        "utf-8"
-    )
+    told = {**header, "blocks": listed}
+    text = json.dumps(told, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 4) % 8)
     return len(text).to_bytes(4, "little") + text + b"".join(raw)
 
