@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import escape
 from itertools import chain
-from math import cos, e, inf, isnan, log, pi, sin, sqrt, tanh
+from math import cos, e, inf, isnan, log, pi, prod, sin, sqrt, tanh
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -234,8 +234,10 @@ def result_of(line: Node, numbers: Mapping[str, Number]) -> Result:
     at = next(i for i, (_, attributes, _) in enumerate(rows[0]) if "class" in attributes)
     ((name, text),) = _slots(rows[1][at])
     component = next((numbers[each] for each, _ in _slots(rows[0][at])), None)
-    value = numbers[name]
-    assert isinstance(value, float | int) and isinstance(component, int | None)
+    value: Any = numbers[name]
+    if not isinstance(value, float | int):  # a sum of products, as of a row with one key
+        value = sum(map(prod, value))
+    assert isinstance(component, int | None)
     return Result(float(value), text, component)
 
 
