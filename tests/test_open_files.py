@@ -39,9 +39,11 @@ def figures(address: str) -> dict[str, int]:
     lines = said.text.splitlines()
     kinds = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE ")}
     values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    assert {re.sub(r"\{.*", "", name) for name in values} == kinds.keys()
-    assert all(kinds[re.sub(r"\{.*", "", name)] in ("gauge", "counter") for name in values)
-    return {name: int(value) for name, value in values.items()}
+    named = {re.sub(r"\{.*", "", name) for name in values}
+    part = r"_(bucket|sum|count)$"  # of a histogram
+    assert {re.sub(part, "", each) for each in named} == kinds.keys()
+    assert set(kinds.values()) <= {"gauge", "counter", "histogram"}
+    return {name: int(value) for name, value in values.items() if "_sum" not in name}
 
 
 def enter(address: str, visits: ExitStack, after_page: bool = False) -> connect:
@@ -129,3 +131,23 @@ def test_figures_are_for_those_that_the_operator_names(
     finally:
         monkeypatch.undo()
         settings.cache_clear()
+
+
+def test_the_seconds_of_answers_are_counted_by_bounds() -> None:
+    from starlette.applications import Starlette
+    from starlette.testclient import TestClient
+
+    from explorer.server.routes import ROUTES
+
+    client = TestClient(Starlette(routes=ROUTES), client=("127.0.0.1", 1))
+
+    def counted() -> list[int]:
+        lines = client.get("/metrics").text.splitlines()
+        of = 'headlight_answer_seconds_bucket{kind="panel",'
+        return [int(line.rpartition(" ")[2]) for line in lines if line.startswith(of)]
+
+    before = counted() or [0]
+    assert client.get("/panel/none.json").status_code == 404
+    after = counted()
+    assert after == sorted(after), "each bound counts what is below it"
+    assert after[-1] == before[-1] + 1

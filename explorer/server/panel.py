@@ -147,6 +147,7 @@ def _offered(model: str) -> str:
 
 async def panel(request: Request) -> Response:
     """A panel as a file, 304 where the client has it, or a sentence that says why there is none."""
+    start = time.perf_counter()
     try:
         query = parse(request.path_params["file"], request.query_params.multi_items())
         return await _answer(request, query)
@@ -164,6 +165,8 @@ async def panel(request: Request) -> Response:
     except Exception as error:
         event_log.log_exception(error)
         return PlainTextResponse(WORDS("failed"), 500, {"Cache-Control": "no-store"})
+    finally:
+        event_log.count_seconds("panel", time.perf_counter() - start)
 
 
 def _line(why: str) -> str:

@@ -129,6 +129,7 @@ def figures() -> str:
     lines += [f"headlight_texts_total {event_log.counts('text').get('', 0)}"]
     refusals = event_log.counts("refusal")
     lines += [f'headlight_refusals_total{{why="{why}"}} {n}' for why, n in refusals.items()]
+    lines += _latency_lines()
     lines += [f"process_resident_memory_bytes {rss()}"]
     if (files := Path("/proc/self/fd")).exists():
         lines += [f"process_open_fds {len(list(files.iterdir()))}"]
@@ -136,13 +137,25 @@ def figures() -> str:
     return "\n".join([*_types(lines), ""])
 
 
+def _latency_lines() -> Iterator[str]:
+    """The histogram of the seconds that pages and panels took."""
+    name, bounds = "headlight_answer_seconds", (*event_log.SECONDS, "+Inf")
+    for kind, (counted, total) in event_log.latencies().items():
+        for bound, n in zip(bounds, counted):
+            yield f'{name}_bucket{{kind="{kind}",le="{bound}"}} {n}'
+        yield f'{name}_sum{{kind="{kind}"}} {total:.3f}'
+        yield f'{name}_count{{kind="{kind}"}} {counted[-1]}'
+
+
 def _types(lines: list[str]) -> Iterator[str]:
     """The lines, each name's first one after the line that says what kind of figure it is."""
     last = ""
     for line in lines:
         name = re.split(r"[{ ]", line)[0]
+        name = re.sub(r"_seconds_(bucket|sum|count)$", "_seconds", name)
+        kind = {"total": "counter", "seconds": "histogram"}.get(name.rpartition("_")[2], "gauge")
         if name != last:
-            yield f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}"
+            yield f"# TYPE {name} {kind}"
         last = name
         yield line
 

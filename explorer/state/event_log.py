@@ -7,11 +7,13 @@ import logging
 import threading
 import time
 import traceback
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ _repeated: dict[
     str, tuple[float, int]
 ] = {}  # until when it is one line, and how many were left out
 _counts: Counter[tuple[str, str]] = Counter()
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # up to which answers are counted
+_latencies: dict[str, tuple[list[int], float]] = {}  # of a kind of answer: counts, and their sum
 _counts_lock = threading.Lock()
 _inside_run: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
@@ -102,7 +106,9 @@ def _in_turn(**facts: object) -> Iterator[None]:
             yield
     finally:
         _inside_run.reset(token)
-        if (seconds := time.perf_counter() - start) >= SLOW:
+        seconds = time.perf_counter() - start
+        count_seconds("page", seconds)
+        if seconds >= SLOW:
             log.info("slow %s", _facts(**facts, seconds=seconds))
 
 
@@ -139,6 +145,24 @@ def counts(event: str) -> dict[str, int]:
     """Number of times that an event happened since the start, by its labels."""
     with _counts_lock:
         return {label: n for (name, label), n in _counts.items() if name == event}
+
+
+def count_seconds(kind: str, seconds: float) -> None:
+    """Count an answer of a kind by the seconds that it took."""
+    with _counts_lock:
+        counted, total = _latencies.get(kind, ([0] * (len(SECONDS) + 1), 0.0))
+        counted[bisect_left(SECONDS, seconds)] += 1
+        _latencies[kind] = counted, total + seconds
+
+
+def latencies() -> dict[str, tuple[list[int], float]]:
+    """By kind of answer: how many took at most each of `SECONDS`, and how many there were; and the
+    seconds of all together."""
+    with _counts_lock:
+        return {
+            kind: (list(accumulate(counted)), total)
+            for kind, (counted, total) in _latencies.items()
+        }
 
 
 def log_refusal(why: str, **facts: object) -> None:
