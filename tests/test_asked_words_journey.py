@@ -119,7 +119,7 @@ def test_a_wrong_guess_is_met_again_at_the_end_of_a_lesson(visitor: Visitor) -> 
     page.locator(".lesson_bar .where").filter(has_text="2 / 8").wait_for()
     page.reload()  # the window keeps it
     page.locator(".lesson_bar .dot").last.click()
-    met = "You said “he”; the model says “it”, because head 7 of layer 1 reads “cold”."
+    met = "Your guess was “he”; the model’s is “it”, because head 7 of layer 1 reads “cold”."
     page.locator(".lesson_bar .says").filter(has_text=met).wait_for()
     assert met in page.locator("[data-panel='architecture.flow'] .finding").inner_text()
 
@@ -130,6 +130,6 @@ def test_a_right_guess_is_told_where_the_light_has_come_to_the_end(visitor: Visi
     page.locator(".stage input.guess").fill("It")
     page.locator(STAGE).click()
     page.locator("[data-panel='architecture.flow'] .finding").filter(
-        has_text="You said “it”, and so does the model."
+        has_text="Your guess “it” is the model’s too."
     ).wait_for()
     visitor.until(f"() => {IN_FIELD} === '{WAITER}'")
