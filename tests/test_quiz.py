@@ -637,6 +637,7 @@ def test_the_sheet_has_room_for_a_name_and_answers_on_pages_of_their_own() -> No
     drawn = [one for one in made if one.head >= 0]
     assert len(drawn) >= 4 and after.count('<svg class="head"') == len(drawn)
     pictures = sum(bool(each.picture) for one in made for each in one.choices)
+    pictures += sum(one.kind == kinds.SWAPPED for one in made)  # beside the pattern of its head
     assert before.count("<svg ") == pictures > 0
     for token in ("Ram", "pushed", "angry", "[CLS]"):
         assert after.count(f">{token}</text>") == 2 * len(drawn), (
