@@ -93,7 +93,7 @@ def test_the_head_that_opens_is_the_best_tested_one_that_says_the_noun() -> None
 WAITER = "The waiter brought the soup but it was cold."
 # What each tab opens on: the panel, and why its word is another one than the pronoun.
 OF_WORD = {
-    "architecture.flow": "",
+    "architecture.flow": "What comes next?",  # asked where a model goes on
     "residual.updates": "",
     "feed_forward.units": "",
     "positions.answer": "about the end of the text",
