@@ -47,6 +47,11 @@ def test_the_speakers_window_is_in_step_and_the_wall_has_no_answer(visitor: Visi
     sees(speaker, 0)
     expect(speaker.locator(".where")).to_have_text("step 1 of 2")
     expect(speaker.locator(".clock .state")).to_contain_text("of 20:00")
+    for width, height in ((1280, 720), (1000, 700)):
+        speaker.set_viewport_size({"width": width, "height": height})
+        parts = [each.bounding_box() for each in speaker.locator(".left > *").all()]
+        boxes = [(each["y"], each["y"] + each["height"]) for each in filter(None, parts)]
+        assert len(boxes) > 1 and all(a[1] <= b[0] for a, b in zip(boxes, boxes[1:]))
     head = speaker.locator(".slide h2").inner_text()
     assert head == wall.locator(".board h1").inner_text(), "one and the same headline"
     picture = speaker.locator(".next img")
