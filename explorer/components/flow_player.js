@@ -627,7 +627,12 @@ function stage(view) {
 function lit(view, to = 0, plays = true) {
   const figure = now(view);
   if (!isAsked(figure)) return;
-  if (isKept()) return bus.now.steps.by(1);
+  if (isKept()) {
+    const { lesson } = bus.now; // of a class
+    if (!lesson || lesson.key || lesson.alone) return bus.now.steps.by(1);
+    view.root.querySelector(".stage .hint")?.replaceChildren(say("waits_for_teacher"));
+    return;
+  }
   const open = () => {
     figure.current = to;
     view.header.finding = figure.stops[to].finding;
