@@ -425,7 +425,8 @@ function presentPanel(view, panel) {
   const { heading } = bus.now.steps || {};
   // On a step of a lesson a sentence without a number is about the page.
   const step = heading?.replace(/[.?!]?$/, (/** @type {string} */ end) => end || ".");
-  const finding = step ? (/\d/.test(said) ? `${step} ${said}` : step) : said;
+  const whole = step && !said.startsWith(step) ? `${step} ${said}` : said;
+  const finding = step && !/\d/.test(said) ? step : whole;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
