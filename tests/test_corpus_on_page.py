@@ -41,7 +41,7 @@ def listed(app: AppTest) -> list[str]:
 def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     app = finished(page_at("sentences", layer="1", head="5"), go=False)
     patterns, highest, distances = panels_on(app)
-    assert "Layer 1, head 5" in patterns["finding"] and "over 10 sentences" in patterns["finding"]
+    assert "Layer 1, head 5" in patterns["finding"] and "of 10 sentences" in patterns["finding"]
     assert patterns["figures"][0]["marks"] == [[1, 5, ""]] and distances["title"]
     assert "Pronouns attend to nouns" in patterns["figures"][0]["note"]
     assert app.selectbox(key="many_by menu").options[0] == "pronoun to noun (strongest)"

@@ -123,8 +123,9 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     card, n = model.card, len(ids)
     made = generation.kv_cache(run, generated)
     facts = [fact for fact, _ in made.figures[0].facts]
-    assert facts[1] == f"{card.n_layer} × 2 × {card.n_head} × {n} × {card.d_head}"
-    assert facts[2] == f"{2 * card.n_layer * card.n_head * n * card.d_head * 4:,}"
+    kept = 2 * card.n_layer * card.n_head * n * card.d_head
+    assert facts[1] == f"{card.n_layer} × 2 × {card.n_head} × {n} × {card.d_head} = {kept:,}"
+    assert facts[2] == f"{4 * kept:,}"
     assert f"would have read {n}. All 3 steps read 3 tokens instead of {3 * n - 3}." in made.finding
     tokens = generation.tokens(run, generated).table
     assert tokens["id"] == ids[-3:] and tokens["rank"] == [1, 1, 1]

@@ -88,7 +88,8 @@ def test_offers_are_told_in_words() -> None:
         "change": ("Change *it was cold* to *he was late*", "All three heads move to *waiter*."),
         "head": (
             "Take out L1 H7, which reads *cold*",
-            "The model’s guess for this place turns from *it* to *he*: 31 → 73 %.",
+            "The model’s guess for this place turns from *it* to *he*, "
+            "which rises from 31 to 73 %.",
         ),
         "word": (
             "Take out *cold*",

@@ -189,7 +189,9 @@ def patterns(
         marks=((*read.at, ""),),
         wide=True,
     )
-    finding = "one" if len(read.measured) == 1 else "finding"
+    n_scored = int(spread.n[read.at])
+    is_some = 1 < n_scored < len(read.measured)
+    finding = "one" if n_scored == 1 else "some" if is_some else "finding"
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
@@ -200,6 +202,7 @@ def patterns(
             finding if np.isfinite(mean) else "never",
             **read.slots,
             mean=_with_spread(spread, read.at),
+            scored=n_scored,
             rank=rank,
         ),
         figures=(grid, _scores(read)),

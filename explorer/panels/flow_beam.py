@@ -279,7 +279,14 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
     lead = race.lane(int(race.now.lens.final_id[0]))
     kind = race.now.asked or "next"
     if race.before is None:
-        first = WORDS(f"ends_{kind}", model=model, word=lead.label, p=lead.text)
+        actual = race.now.prediction.actual
+        slots = {"model": model, "word": lead.label, "p": lead.text}
+        is_told = race.now.way.recording.covered is None and actual in race.now.ids
+        if actual is not None and is_told and actual != lead.id:
+            there = race.lane(actual)
+            slots |= {"actual": there.label, "chance": there.text}
+            kind += "_other"
+        first = WORDS(f"ends_{kind}", **slots)
         return f"{first} {WORDS('take_out')}"
     fell = race.lane(race.answer)
     edits = tuple(each for each in drawn.edits if not isinstance(each, HideToken))

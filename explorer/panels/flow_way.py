@@ -352,7 +352,12 @@ def reading_of(run: Run, way: Way, also: Sequence[int] = ()) -> LensReading | No
 
 
 def racing(on: Prediction) -> tuple[int, ...]:
-    """The likeliest words (id) of a prediction, each in one spelling."""
+    """The likeliest words (id) of a prediction, each in one spelling, and the word that stands in
+    the text where no reader is asked for it."""
     model = loaded(on.at.recording)
     spelled = lambda id: model.labels([id])[0].removeprefix(CONTINUES)
-    return flow_analysis.race(on.of.own, spelled, N_LANES)
+    likeliest = flow_analysis.race(on.of.own, spelled, N_LANES)
+    known = (*likeliest, *model.tokenizer.special)
+    if on.at.recording.covered is not None or on.actual is None or on.actual in known:
+        return likeliest
+    return *likeliest[: N_LANES - 1], on.actual
