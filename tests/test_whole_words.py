@@ -178,7 +178,7 @@ def test_lessons_findings_presenter_and_files_say_the_whole_word(model: str, tex
         assert word in findings_text.headline(one, str)
         assert f"first piece, {piece}." in findings_text.evidence(one, str)
     step = lessons.on(Run(model, text), "three-minutes").items[-1]
-    assert f"“{word}”" in step.heading and f"“{word}”" in step.says
+    assert f"“{word}”" in step.says
     assert f"Its first piece, “{piece}”, has {tenths(own)}." in step.rest
     label = f"{piece}… ({word})"
     panel = logit_lens.lens(Run(model, text))

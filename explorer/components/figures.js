@@ -349,7 +349,7 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   const half = pen.width(named, FRAMED) / 2;
   const [at, component] = columns[0];
   const middle = left + ((component + 0.5) * wide) / list[at].values.length;
-  const place = Math.max(left + half, Math.min(middle, left + wide - half));
+  const place = Math.min(Math.max(left + half, middle), left + wide - half);
   const style = { ...FRAMED, anchor: /** @type {"middle"} */ ("middle"), fill: look.primary };
   pen.text(place, y + list.length * pitch + 0.6 * letter, named, style);
   return list.length * pitch + 1.2 * letter;

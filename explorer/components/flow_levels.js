@@ -80,10 +80,18 @@ export const standing = ({ boxes = [] }) =>
     box: element.getBoundingClientRect(),
   }));
 
-/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of what was opened, or goes back into it. @param {View} view @param {any} before the flow that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
-export function goOn(view, before, below) {
-  const { zoom, beam } = view;
-  if (!beam || before?.kind !== "flow" || now(view)?.kind !== "flow" || still()) return;
+/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of what was opened, or goes back into it. @param {View} view @param {any[]} were the figures that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
+export function goOn(view, were, below) {
+  const { zoom, beam, figures } = view;
+  const [before] = were;
+  if (
+    figures.length + were.length <= 2 ||
+    !beam ||
+    before?.kind !== "flow" ||
+    now(view)?.kind !== "flow" ||
+    still()
+  )
+    return;
   const from = zoom ? zoom.before : place(before);
   view.zoom = undefined;
   if (from.level === now(view).level) return;

@@ -534,6 +534,7 @@ const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
 
 /** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
 export function besideGuess(figure, finding) {
+  if (!figure) return finding;
   const guess = guessBesideAnswer(figure);
   if ((bus.now.guess || "") !== guess) bus.tell({ guess });
   return guess ? `${guess} ${finding}` : finding;

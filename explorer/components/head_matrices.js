@@ -41,6 +41,14 @@ function unpack(figure) {
 export const chosen = ({ follows, selected }) =>
   follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
 
+/** The layer and the head that come so many places after the chosen head, as words of an address. @param {any} grid @param {number} by */
+export function headBeside(grid, by) {
+  const [layers, heads] = grid.shape;
+  const [layer, head] = chosen(grid);
+  const to = (layer * heads + head + by + layers * heads) % (layers * heads);
+  return [Math.floor(to / heads), to % heads].map(String);
+}
+
 /** The pronoun of a vote, and the nouns by the heads that say them, for the grid of all heads. @param {any} vote */
 export function tellVote({ row: [at, rows, columns], votes, labels }) {
   const heads = votes.map((/** @type {any} */ { key, noun, word }) => {

@@ -19,7 +19,7 @@ import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
 import {
-  chosen,
+  headBeside,
   coarse,
   pointed as weightIn,
   spoken,
@@ -108,8 +108,7 @@ export default mount("panel", style, (view) => {
     else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
     fly(view, at, before[at], places);
   });
-  if (view.figures.some(isFlow) && view.figures.length + before.length > 2)
-    goOn(view, before[0], below);
+  goOn(view, before, below);
   const [linked, grid] = [LINKED, HEADS].map((kind) =>
     view.figures.find((/** @type {any} */ each) => each.kind === kind),
   );
@@ -139,12 +138,7 @@ function build(view, starts) {
   const { header, figures } = view;
   measure(view, view.root); // before anything is put there: afterwards the browser lays out all of it for the answer
   const terms = new Set();
-  const flow = figures.find(isFlow);
-  const sentence = sentenceOf(
-    view,
-    flow ? besideGuess(flow, header.finding) : header.finding,
-    terms,
-  );
+  const sentence = sentenceOf(view, besideGuess(figures.find(isFlow), header.finding), terms);
   const style = { minHeight: view.finding?.style.minHeight || "" };
   const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
   view.finding = finding;
@@ -264,10 +258,7 @@ function soon(view, at) {
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
-  if (!one) {
-    cancelAnimationFrame(view.gliding[at]);
-    view.gliding[at] = undefined;
-  }
+  if (!one) view.gliding[at] = cancelAnimationFrame(view.gliding[at]);
   if (!one && !isFlow(view.figures[at])) view.settle?.();
   const box = view.boxes[at];
   const { type: size, room } = view;
@@ -544,10 +535,7 @@ function followed(view, grid) {
     soon(view, at);
   });
   swiped(view, (by) => {
-    const [layers, heads] = grid.shape;
-    const [layer, head] = chosen(grid);
-    const to = (layer * heads + head + by + layers * heads) % (layers * heads);
-    const names = [Math.floor(to / heads), to % heads].map(String);
+    const names = headBeside(grid, by);
     open(names);
     send(view, grid.select, names);
   });
