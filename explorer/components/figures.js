@@ -544,6 +544,8 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     free = middle + half + 0.4 * letter;
     pen.text(middle, foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
   }
+  /** @type {number[][]} from where to where each name of a line goes, and its row */
+  const taken = [];
   for (const [at, [exact, text]] of guides.entries()) {
     const value = Math.max(xs[0], Math.min(exact, xs[1])); // what lies beyond stands at the end
     const isFramed = framed.some(([of, one]) => of < 0 && one === at);
@@ -556,7 +558,15 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
       isFramed ? GUIDED : { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 },
     );
     const style = isFramed ? { ...FRAMED, fill: look.primary } : { size: 0.8 };
-    if (text) pen.text(across(value) + 4, top + 0.5 * letter, text, { ...style, halo: true });
+    if (!text) continue;
+    const long = pen.width(text, style);
+    const isLeft = across(value) + 4 + long > x + width;
+    const from = across(value) + (isLeft ? -4 - long : 4);
+    let row = 0;
+    while (taken.some(([a, b, c]) => c === row && from < b + letter && from + long > a - letter))
+      row++;
+    taken.push([from, from + long, row]);
+    pen.text(from, top + (0.5 + 1.2 * row) * letter, text, { ...style, halo: true });
   }
   const rest = look.categorical.filter((each) => each !== look.primary);
   let next = 0;
