@@ -118,6 +118,8 @@ const indexed = (text) =>
     })
     .join("");
 
+const NUMBER = 20; // for how many other texts a number that is cut counts
+
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type;
  * `special`: the labels of special tokens, which are paler. */
 export class Pen {
@@ -187,7 +189,7 @@ export class Pen {
   /** A text cut to a width, with an ellipsis: a sentence at its end, a word in its middle, as its end too says what it is. @param {string} text @param {number} room @param {TextStyle} [style] */
   cut(text, room, style) {
     if (this.width(text, style) <= room) return text;
-    this.shortened++;
+    this.shortened += /\p{L}/u.test(text) ? 1 : NUMBER; // half a number is another one
     const [own, end] = partsOfName(text);
     const letters = own.match(LETTERS) || [];
     const isWord = /^(\d+ )?\S*( \d+\/\d+)?$/u.test(own);
