@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from conftest import read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
-from explorer.analysis.formatting import matches_text
+from explorer.analysis.formatting import whole_percent
 
 TEXT = "text=Ram+pushed+Hari"
 pytestmark = MARKS
@@ -22,7 +24,7 @@ def arrive(visitor: Visitor, query: str = "") -> Visitor:
 def weight_of(visitor: Visitor) -> str:
     """The weight in the sentence of the panel."""
     finding = visitor.page.locator(".panel .finding").first.inner_text()
-    return finding.split(" of its attention")[0].rpartition(" ")[2]
+    return re.findall(r"((?:[<>] )?[\d.]+%) of its attention", finding)[0]
 
 
 def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
@@ -34,7 +36,7 @@ def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
         page.keyboard.press(key)
     page.wait_for_url("**weight_at=1.2**")
     page.wait_for_selector(".panel .finding:has-text('“Ram” gives “pushed”')")
-    assert matches_text(weight_of(visitor), float(pattern[1, 2]))
+    assert weight_of(visitor) == whole_percent(float(pattern[1, 2]))
     titled = ".panel .figure:has-text('{} of layer 1, head 2')"
     expect(page.locator(titled.format("q · k"))).to_be_attached()
     # Steps are walked by buttons and keys, and a key in the row is chosen.

@@ -7,6 +7,8 @@ import re
 import pytest
 from driver import USUAL, Visitor, browser_test
 
+from models.example_texts import DEFAULT_TEXT
+
 TABS = ("heads", "weight", "lens", "flow")
 # What would be printed: every text with its box, its ink and what it lies on, in the page and in
 # views.
@@ -50,6 +52,7 @@ def test_on_paper_nothing_is_cut_and_no_bar_lies_over_the_page(
 ) -> None:
     visitor = Visitor(browser, server, **{**USUAL, "color_scheme": "dark"})
     lit = {"flow_beam": "end"} if tab == "flow" else {}  # before it is a question
+    lit["text"] = DEFAULT_TEXT
     page = visitor.visit(tab, "[data-drawn]", model="encoder", **lit).page
     page.set_viewport_size({"width": PAPER[paper], "height": 900})
     page.emulate_media(media="print", color_scheme="dark")

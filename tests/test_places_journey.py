@@ -19,7 +19,7 @@ KEPT = "() => ['layer=1', 'head=5', 'token=9'].every((one) => location.search.in
 SELECTED = {
     "weight": ("9 it", "2 animal", "1", "5"),
     "circuits": ("9 it", "1", "5"),
-    "flow": ("9 it",),
+    "flow": ("9 ▢",),  # the word that is asked for
     "positions": ("9 it",),
     "residual": ("9 it",),
     "embeddings": ("9 it",),

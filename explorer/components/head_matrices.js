@@ -41,6 +41,8 @@ function unpack(figure) {
 export const chosen = ({ follows, selected }) =>
   follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
 
+const SMALLEST = 0.7; // of their size, to which names of heads shrink where a word fits so
+
 /** The layer and the head that come so many places after the chosen head, as words of an address. @param {any} grid @param {number} by */
 export function headBeside(grid, by) {
   const [layers, heads] = grid.shape;
@@ -364,7 +366,9 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       const isLong = !word && pen.width(caption, style) > style.room;
       const shown = isLong ? caption.split(" ")[0] : caption;
       if (pen.least && pen.width(shown, style) > style.room) return; // a slide has no hint of the rest
-      pen.text(spot, line + high + 0.62 * letter, shown, style);
+      const fits = Math.min(1, style.room / pen.width(shown, style)); // a little smaller, not cut
+      const size = fits < SMALLEST ? style.size : style.size * fits;
+      pen.text(spot, line + high + 0.62 * letter, shown, { ...style, size });
     };
     const part = {
       select: [`${layer}`, `${head}`],
