@@ -177,7 +177,7 @@ def test_a_connection_that_broke(teacher: Visitor, distant: Visitor, cable: Cabl
     press(distant, "Look around")
     cable.cut()
     distant.page.wait_for_selector(LOST)
-    moves(teacher, "architecture", text=TEXT)
+    moves(teacher, "architecture", text=TEXT, tab="positions")
     press(distant, "Return to the class")
     assert text(distant) == OTHER and distant.page.locator(LOST).count() == 1
     cable.mend()

@@ -311,7 +311,7 @@ def test_a_score_stands_in_the_link(browser: object, server: str) -> None:
     one.page.wait_for_selector(".questions li")
     one.page.get_by_text("Guess the word", exact=True).click()
     one.page.wait_for_url("**quiz=Words**")
-    one.page.wait_for_selector(".questions li h2:has-text('masked')")
+    one.page.wait_for_selector(".questions li h2:has-text('▢')")
     one.page.locator(".questions li").nth(1).locator(".choices button").first.press("Enter")
     one.page.wait_for_url("**answered=*")
     score = one.page.locator(".score").inner_text()

@@ -140,7 +140,7 @@ def test_other_views_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Vi
     at = {"layer": 1, "head": 5, "token": 0}
     page = alone(export.page(short, "anatomy.weight", model=encoder, **at)).page
     weight = float(short.attention[0].pattern[1, 5, 0].max())
-    assert f" {weight:.3f} of its attention" in page.locator(".finding").inner_text()
+    assert f" {weight:.0%} of its attention" in page.locator(".finding").inner_text()
     page.get_by_role("button", name="Next").click()
     page.wait_for_selector(".panel svg:has-text('Step 2 of 7')")
 

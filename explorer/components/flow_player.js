@@ -527,7 +527,13 @@ const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
 const GUESSES = "headlight guesses"; // the name under which this window keeps them
 
 /** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
-const guesses = () => JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
+function guesses() {
+  try {
+    return JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
+  } catch {
+    return {}; // a picture in a frame without the page's origin
+  }
+}
 
 /** Whether the question of a lesson stands, whose answer comes in a later step. */
 const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
