@@ -14,8 +14,6 @@ from models import registry
 from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
 
 SCREEN = sentences("selection", "screen")
-# Choices that no link of version 0.5.0 can have, whose text was another one.
-NEWER = {"flow_beam", "covered"}
 
 
 def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
@@ -55,7 +53,6 @@ def text_and_model(
     row = places.ROWS[tab]
     more = {name: word for name, word in words.items() if name != "tab"}
     is_newer = row.views is not None and more in [{row.views.choice: to} for to in row.views.newer]
-    is_newer |= not NEWER.isdisjoint(more)
     text, model = (row.text, DEFAULT_MODEL) if more and not is_newer else bare or opening(tab)
     return words.get("text", text), words.get("model", model)
 
