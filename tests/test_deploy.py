@@ -345,6 +345,7 @@ def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
 ) -> None:
     address, servers = behind
     ports = {server.rpartition(":")[2]: server for server in servers}
+    assert all(readers_at(server, 0) for server in servers), "of a test before"
     with ExitStack() as stay:
         one = place(httpx2.get(address))
         (other,) = ports.keys() - {one}
