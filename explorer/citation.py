@@ -35,7 +35,7 @@ def cite(of: Panel | Recording | Model | str | None = None) -> str:
 
 
 def _notes(of: Panel | Recording | Model | str | None) -> list[str]:
-    """What an entry says beside the version."""
+    """Sentences of an entry beside the version: the panel, and the model with its weights."""
     if of is None:
         return []
     if isinstance(of, Panel):

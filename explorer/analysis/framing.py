@@ -69,7 +69,7 @@ def _framed(figure: Figure, result: Result, is_text: bool) -> Figure:
         return replace(figure, figures=inner) if is_there else figure
     places = (
         place
-        for place, datum in data(figure)
+        for place, datum in data(figure, result.value)
         if isinstance(datum, str) == is_text and _is(result, place, datum, figure)
     )
     place = min(places, key=lambda each: _rank(figure, each), default=None)
@@ -150,10 +150,15 @@ def _is(result: Result, place: Place, datum: float | str, figure: Figure) -> boo
         )
     if not np.isfinite(datum) or not matches_text(result.text, datum):
         return False
-    if abs(datum - result.value) > max(CLOSE * abs(result.value), LEAST):
+    if abs(datum - result.value) > _reach(result.value):
         return False
     own = component_at(figure, place)
     return own is None or result.component in (None, own)
+
+
+def _reach(value: float) -> float:
+    """How far from a result a value may lie that is the same number."""
+    return max(CLOSE * abs(value), LEAST)
 
 
 def component_at(figure: Figure, place: Place) -> int | None:
@@ -168,7 +173,7 @@ def component_at(figure: Figure, place: Place) -> int | None:
 
 
 def _rank(figure: Figure, place: Place) -> tuple[int, Place]:
-    """What is marked or selected before what shares a row with that, before all else."""
+    """Order of the places of one number: marked or selected, then in a row with that, then others."""
     row, column = place
     if isinstance(figure, Matrix):
         marks = [mark[:2] for mark in figure.marks]
@@ -188,10 +193,13 @@ def _rank(figure: Figure, place: Place) -> tuple[int, Place]:
 GUIDE = -1  # stands for a curve's number where the place is a dashed line of a chart
 
 
-def data(figure: Figure) -> Iterator[Datum]:
-    """The numbers and texts of a figure, each with its place as `Figure.framed` has it."""
-    read = READ.get(type(figure))
-    yield from read(figure) if read else ()
+def data(figure: Figure, near: float) -> Iterator[Datum]:
+    """The numbers and texts of a figure, each with its place as `Figure.framed` has it; of a
+    matrix, which may have hundreds of thousands of numbers, those near a number alone."""
+    if isinstance(figure, Matrix):
+        yield from _in_matrix(figure, near)
+    elif read := READ.get(type(figure)):
+        yield from read(figure)
 
 
 def vectors(figure: Any) -> Sequence[Any]:
@@ -223,9 +231,10 @@ def _in_chart(figure: Any) -> Iterator[Datum]:
         yield (GUIDE, at), float(value)
 
 
-def _in_matrix(figure: Any) -> Iterator[Datum]:
-    for place, value in np.ndenumerate(figure.values):
-        yield (place[0], place[1]), float(value)
+def _in_matrix(figure: Matrix, near: float) -> Iterator[Datum]:
+    values = np.asarray(figure.values, float)
+    for row, column in np.argwhere(np.abs(values - near) <= _reach(near)).tolist():
+        yield (row, column), float(values[row, column])
     for cell, text in enumerate(figure.words):
         yield divmod(cell, len(figure.columns)), text
 
@@ -250,7 +259,6 @@ READ: dict[type[Figure], Callable[[Any], Iterator[Datum]]] = {
     Dials: lambda figure: _in_texts([(each.text,) for each in figure.dials]),
     Facts: lambda figure: _in_texts([each[:1] for each in figure.facts]),
     Loops: _in_loops,
-    Matrix: _in_matrix,
     Network: _in_vectors,
     Product: _in_vectors,
     Relay: lambda figure: (((0, at), float(each)) for at, each in enumerate(figure.values)),
