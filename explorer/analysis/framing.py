@@ -173,7 +173,7 @@ def component_at(figure: Figure, place: Place) -> int | None:
 
 
 def _rank(figure: Figure, place: Place) -> tuple[int, Place]:
-    """Order of the places of one number: marked or selected, then in a row with that, then others."""
+    """Order of the places of one number: marked or selected ones first, then those in their row."""
     row, column = place
     if isinstance(figure, Matrix):
         marks = [mark[:2] for mark in figure.marks]
