@@ -21,6 +21,7 @@ const FAST = 80; // milliseconds of a layer that is not told by itself
 const READING = 2500; // milliseconds of a stop for who wants no movement
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
+const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
 const LIGHT_ON = 600; // milliseconds in which the cone opens
 const CHOICES = 3; // likeliest words to choose from, beside the rival
 
@@ -691,6 +692,8 @@ async function late(view, figure) {
   }
   const gone = new AbortController();
   until(view, "late", () => gone.abort());
+  await new Promise((resolve) => setTimeout(resolve, PAINTED));
+  if (gone.signal.aborted) return;
   try {
     const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
     const table = answer.ok ? (await answer.json()).table : null;

@@ -223,7 +223,7 @@ def _under_beam(
     drawn = panel.at["run"]
     recording = drawn.recording()
     machine = _with_whole_words(drawn, machine)
-    if not (is_hurrying() and comes_in_parts(recording)):
+    if not is_hurrying():  # what is missing is not seen at once, and the page's own panel has it
         machine = _with_units(recording, machine)
         machine = flow_beam.with_words(told, recording, machine, race) if told else machine
     machine = replace(machine, current=_column(machine, beam))
@@ -319,12 +319,6 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
         for each in machine.lanes
     )
     return replace(machine, words=words, lanes=race)
-
-
-def comes_in_parts(recording: Recording) -> bool:
-    """True where the picture that comes ahead of its page lacks what takes long and is not seen at
-    once: of a decoder, the ends of words and the words nearest to hidden units."""
-    return recording.model.kind == "decoder"
 
 
 def _with_units(recording: Recording, machine: Flow) -> Flow:

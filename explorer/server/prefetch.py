@@ -43,9 +43,10 @@ OF_FLOW = {each.name for each in parameters(architecture.flow)} - {"token", "sou
 @memory_budget.work()
 def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> dict[str, bytes]:
     """The payloads of the views of a tab by name, the same bytes as the page will send, but that
-    of a decoder's flow a part is missing (`architecture.comes_in_parts`). None where they cannot be
-    predicted: another choice than a text leaves as it is, a model that is not loaded. words: of an
-    address. Raises ValueError for what is not there."""
+    of a flow what takes long and is not seen at once is missing: the ends of words, and the words
+    nearest to hidden units. None where they cannot be predicted: another choice than a text leaves
+    as it is, a model that is not loaded. words: of an address. Raises ValueError for what is not
+    there."""
     if not words.keys() <= (OF_FLOW if tab == FLOW else CHOICES) or not is_ready(model):
         return {}
     with host.hurrying() if tab == FLOW else nullcontext():
@@ -56,9 +57,7 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
     if tab != FLOW:
         return {each.name: each.bare for each in panels}
     (flow,) = panels
-    if architecture.comes_in_parts(shown.run.recording()):  # the page's own says more
-        flow = replace(flow, token=f"{flow.token}+")
-    return {flow.name: flow.encode()}
+    return {flow.name: replace(flow, token=f"{flow.token}+").encode()}  # the page's own says more
 
 
 def is_ready(model: str) -> bool:
