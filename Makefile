@@ -66,6 +66,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.flow
 	.venv/bin/python -m benchmarks.memory
 	.venv/bin/python -m benchmarks.patching
+	.venv/bin/python -m benchmarks.tuned_lens
 	.venv/bin/python -m benchmarks.class
 	.venv/bin/python -m benchmarks.class --texts 400 --sessions 60
 

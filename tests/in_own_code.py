@@ -19,6 +19,10 @@ TEXT = "The cat sat on the café's mat, unlocked"
 SECOND = "the old dog ran"
 
 
+# Without a past, beside which some decoders see what comes after.
+ALL = {"output_attentions": True, "output_hidden_states": True, "use_cache": False}
+
+
 def recorded(model: HFModel, *changes: edits.Edit) -> Recording:
     return hf_source.record(model, TEXT, changes, SECOND if model.start is not None else None)
 
@@ -34,7 +38,7 @@ def oracle(folder: Path, recording: Recording) -> tuple[torch.nn.Module, object]
     if len(recording.streams) == 2:
         inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
     with torch.no_grad():
-        return model, model(**inputs, output_attentions=True, output_hidden_states=True)
+        return model, model(**inputs, **ALL)
 
 
 PROJECTIONS = {

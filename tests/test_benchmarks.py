@@ -17,14 +17,14 @@ import pytest
 import transformers
 from driver import browser_test
 
-from benchmarks import calibration, clients, forward, patching
+from benchmarks import calibration, clients, forward, patching, tuned_lens
 from models import registry, shipped_models, smollm2
 from models.pretrained import weight_conversion
 
 pytestmark = pytest.mark.slow
 CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = {"browser", "class", "flow", "forward", "memory", "names", "patching"}
+COMMANDS = {"browser", "class", "flow", "forward", "memory", "names", "patching", "tuned_lens"}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -161,6 +161,14 @@ def test_patching(capsys: pytest.CaptureFixture[str]) -> None:
     places, share = patching.main("decoder", 2)
     assert places > 20 and share > 0
     assert re.search(r"one by one .* s, the sweep .* s: ", capsys.readouterr().out)
+
+
+def test_a_tuned_lens(capsys: pytest.CaptureFixture[str]) -> None:
+    """A row for each layer before the last, and what the translators weigh."""
+    rows = tuned_lens.main("decoder", most=200)
+    assert [site for site, *_ in rows] == [f"{layer}.ffn.sum" for layer in range(3)]
+    assert all(kl > 0 and 0 <= same <= 1 for _, *both in rows for kl, same in both)
+    assert re.search(r"3 translators in 16 bits: [\d,]+ bytes", capsys.readouterr().out)
 
 
 def test_memory() -> None:

@@ -31,7 +31,7 @@ from test_panels import NAMES, every, model_of, text_of
 
 from explorer import cli, figure_engine, figure_export
 from explorer.analysis import figures
-from explorer.panels import attention, spec
+from explorer.panels import architecture, attention, spec
 from explorer.panels.choice import EVERY
 from explorer.panels.spec import Panel
 from models.edits import ZeroHead
@@ -335,7 +335,7 @@ def test_type_on_paper_has_the_size_of_a_caption(tmp_path: Path) -> None:
     assert min(points) > 5.5 and 8.0 in points
 
 
-SCREEN_ONLY = re.compile(r"\b([Pp]ress|[Cc]lick|Show all|Scroll|under View)\b")
+SCREEN_ONLY = re.compile(r"\b([Pp]ress|[Cc]lick|Show all|Scroll|under View|the table has all)\b")
 
 
 @pytest.mark.slow
@@ -353,6 +353,18 @@ def test_many_heads_on_paper_say_how_many_they_are_and_no_button(tmp_path: Path)
     drawn = [each for each in texts if re.fullmatch(r"L\d+ H\d+", each)]
     assert f"{len(drawn)} of 270 heads" in texts
     assert not any(each.startswith("Show") for each in texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", ["8.5cm", "17cm"])
+def test_thirty_layers_of_a_flow_are_named_and_no_beam_is_dragged(
+    width: str, tmp_path: Path
+) -> None:
+    panel = architecture.flow(Run("smollm2", TEXT), beam="end")
+    texts = texts_in(written(panel, tmp_path, "svg", width=width, caption=False))
+    named = {int(each[1]) for text in texts if (each := re.fullmatch(r"(?:Layer )?(\d+)", text))}
+    assert {0, 10, 15, 20} <= named and len(named) >= 7, "every fifth, and those that matter most"
+    assert "End" not in texts
 
 
 def test_the_name_of_a_head_stands_whole_below_it_or_below_the_figure(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import cookbook
 import numpy as np
 import pytest
 import torch
 import transformers
 from edited import OTHER, TEXT
+from in_own_code import TEXT as IN_OWN_CODE
 from in_own_code import oracle
 from in_own_code import recorded as recorded_by_its_code
 from tolerances import DOUBLE_LONG, PASSED, STORED, TOTAL
@@ -22,6 +24,7 @@ from models.recording import Recording
 
 ID, AGAINST = 11, 7
 STEP = 1e-5  # of finite differences in 64 bits: the error is about 1e-10
+COOKBOOK = (Path(__file__).parent.parent / "docs/cookbook.md").read_text("utf-8")
 FAMILIES = ["gpt2", "llama", "bert", "opt", "gpt_neox", "t5"]
 
 
@@ -92,6 +95,35 @@ def test_they_are_torchs_own_of_transformers_code(
     assert np.abs(expected).max() > 1e-3 and found.logit == pytest.approx(
         (output.logits[0, -1, ID] - output.logits[0, -1, AGAINST]).item(), abs=PASSED
     )
+
+
+@pytest.mark.parametrize("kind", [each for each in FAMILIES if each != "t5"])
+def test_gradient_times_attention_is_as_chefer_computes_it(
+    kind: str, tiny_folder: Callable[[str], Path], tiny_loaded: Callable
+) -> None:
+    """`generate_relevance` of Chefer et al. 2021 on transformers' own code, and the block of the
+    cookbook on that model and on the same weights in our classes."""
+    folder = tiny_folder(kind)
+    block = next(each for each in cookbook.blocks(COOKBOOK) if each.startswith("weighted = "))
+    for model in (tiny_loaded(kind), headlight.load(f"ours:{folder}")):
+        recording = recorded_of(model) if model.name == kind else model.record(IN_OWN_CODE)
+        ids = recording.streams[0].ids.tolist()
+        network = oracle(folder, recording)[0]
+        output = network(torch.tensor(ids)[None], output_attentions=True)
+        for weights in output.attentions:
+            weights.retain_grad()
+        (output.logits[0, -1, ID] - output.logits[0, -1, AGAINST]).backward()
+        relevance = torch.eye(len(ids))
+        for weights in output.attentions:
+            cam = (weights[0] * weights.grad[0]).clamp(min=0).mean(dim=0)
+            relevance += torch.matmul(cam, relevance)
+        name = recording.streams[-1].name
+        found = model.gradients(recording, name, -1, ID, AGAINST, attention="self")
+        made = {"np": np, "found": found, "recording": recording, "ids": ids}
+        exec(block, made)
+        expected = relevance.detach().numpy()
+        np.testing.assert_allclose(made["relevance"], expected, atol=PASSED, rtol=TOTAL)
+        assert np.abs(expected - np.eye(len(ids))).max() > 1e-3  # the words do move the logit
 
 
 def recorded_of(model: object) -> Recording:

@@ -360,6 +360,7 @@ export function track(pen, figure, plan) {
   const middle = (/** @type {number} */ at) => (plan.starts[at] + plan.ends[at]) / 2;
   const [from, to] = plan.edge;
   const beam = isEnd(figure) ? to : plan.ends[current];
+  const isDragged = pen.screen || pen.least > 0 || !isEnd(figure); // at its end a file has no beam
   pen.line(
     [
       [from, y],
@@ -380,7 +381,8 @@ export function track(pen, figure, plan) {
   const wide = pen.width(name, { bold: true, size: 0.95 }) + 3.6 * letter;
   const at = isEnd(figure) ? to : middle(current);
   const x = Math.max(from, at - wide / 2);
-  const free = (/** @type {number} */ a, /** @type {number} */ b) => b < x - 4 || a > x + wide + 4;
+  const free = (/** @type {number} */ a, /** @type {number} */ b) =>
+    !isDragged || b < x - 4 || a > x + wide + 4;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ each) => {
     const isTold = matters.includes(each);
     const size = {
@@ -408,6 +410,7 @@ export function track(pen, figure, plan) {
     )
       pen.text(m, y - 1.3 * letter, label, size);
   });
+  if (!isDragged) return;
   pen.select = ["beam"];
   pen.target({ select: ["drag"], label: name, name: "beam-pill", double: true }, () => {
     pen.rect(x, y - 1.1 * letter, wide, 2.2 * letter, {

@@ -314,7 +314,7 @@ function pressed(pen, figure, layer, at, draw, more = {}) {
 /** The name of a layer and its heads. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function heading(pen, figure, plan, layer, at) {
   const { letter } = pen;
-  const { x, y, wide, isSpine } = boxOf(pen, plan, layer, at);
+  const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const isBare = !figure.zoom.open && at > figure.current;
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
   const isNamed = plan.turned || figure.level > 0;
@@ -334,15 +334,19 @@ function heading(pen, figure, plan, layer, at) {
         plate: isCrossed,
       }),
     );
-  } else if (isNamed && !plan.turned && layer.layer % 5 === 0) {
+  } else if (isNamed && (layer.layer % 5 === 0 || (plan.turned && high > letter))) {
     const size = {
-      anchor: /** @type {const} */ ("middle"),
+      anchor: /** @type {"start" | "middle"} */ (plan.turned ? "start" : "middle"),
       size: 0.8,
       alpha: 0.75,
+      halo: plan.turned,
     };
-    const place = [x + wide / 2, y - 0.8 * letter];
-    if (pen.isFree(pen.box(place[0], place[1], `0${layer.layer}`, size)))
-      pen.text(place[0], place[1], `${layer.layer}`, size);
+    const label = plan.turned ? text : `${layer.layer}`;
+    const place = plan.turned
+      ? [x + 0.3 * letter, y + Math.min(high / 2, 0.9 * letter)]
+      : [x + wide / 2, y - 0.8 * letter];
+    if (pen.isFree(pen.box(place[0], place[1], label, size)))
+      pen.text(place[0], place[1], label, size);
   }
   if (!isSpine && !isBare) heads(pen, figure, plan, layer, [x, y, wide]);
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from threading import Lock
@@ -324,9 +324,10 @@ def _check_family(config: dict, kind: str, name: str) -> None:
 
     settings = CONFIG_MAPPING[kind]
     autos = (transformers.AutoModel, transformers.AutoModelForCausalLM)
-    mapping = next(
-        (each._model_mapping[settings] for each in autos if settings in each._model_mapping), None
-    )
+    mapping = None
+    with suppress(ImportError, ValueError):  # a class of which transformers has the name alone
+        known = (each._model_mapping for each in autos if settings in each._model_mapping)
+        mapping = next((each[settings] for each in known), None)
     if mapping is None:
         raise NotLoaded(
             f"{name} is a model of type {kind!r}, which AutoModel of transformers does not load; "
@@ -348,17 +349,26 @@ def _check_family(config: dict, kind: str, name: str) -> None:
         raise NotLoaded(
             f"{name} reads images or sound ({kind}); Headlight shows models that read text."
         )
-    if getattr(family_config, "num_attention_heads", None) is None:
+    parts = [getattr(family_config, name, None) for name in family_config.sub_configs]
+    if all(_setting(each, "num_attention_heads", None) is None for each in (family_config, *parts)):
         raise NotLoaded(
             f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer."
         )
     for key in ("num_attention_heads", "hidden_size", "num_hidden_layers", "vocab_size"):
-        value = getattr(family_config, key, 1)
-        if not isinstance(value, (int, list)) or isinstance(value, int) and value < 1:
+        value = _setting(family_config, key, 1)
+        if not isinstance(value, (int, list, dict)) or isinstance(value, int) and value < 1:
             raise NotLoaded(
                 f"The config.json of {name} says {key} is {str(value)[:40]}, and it is a "
                 f"whole number above 0; {remedy(name)}."
             )
+
+
+def _setting(config: PreTrainedConfig | None, key: str, default: int | None) -> Any:
+    """A setting of a family's configuration or of a part of it, 1 where it differs by layer."""
+    try:
+        return getattr(config, key, default)
+    except Exception:  # it is asked of each layer alone
+        return 1
 
 
 def _from_hub(name: str, progress: Progress | None, of_adapter: bool = False) -> Path:
