@@ -33,6 +33,7 @@ const HEADS = "[data-panel='attention.heads']";
 const FLOW = "[data-panel='architecture.flow']";
 const UNTITLED = ["steps", "flow", "paperfigure"]; // figures that name themselves
 const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
+const LEAST = 0.4; // of the screen, for the picture below a formula with its numbers
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
@@ -451,8 +452,8 @@ function presentPanel(view, panel) {
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
-  // The picture has half of the screen; where numbers would take of that, they come on a press.
-  const isSmall = view.plate.clientHeight < innerHeight / 2;
+  // The picture has its part of the screen; where numbers would take of that, they come on a press.
+  const isSmall = view.plate.clientHeight < LEAST * innerHeight;
   view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
   if (view.spared) set(false);
   // What the finding is about, where no figure says it.
