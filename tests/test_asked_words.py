@@ -83,13 +83,15 @@ def test_a_lesson_covers_its_word_up_to_the_step_that_answers(name: str) -> None
         return
     covered = [each for each in made.items if "covered=" in each.address]
     assert made.items[: len(covered)] == tuple(covered) and 0 < len(covered) < len(made.items)
+    (after, *_) = made.items[len(covered) :]
+    predicted = re.search("“[^”]+”", after.says + after.rest)
     for item in covered:
         assert "soup" not in item.heading + item.says + item.number + item.rest, item.heading
         shown = opened(item.address)
         assert shown.covered == SOUP
         for panel in shown.panels():
             assert "soup" not in said(panel), (item.heading, panel.name)
-    (after, *_) = made.items[len(covered) :]
+            assert predicted and predicted[0] not in panel.title + panel.finding, panel.name
     assert any("soup" in said(panel) for panel in opened(after.address).panels())
     assert all("soup" not in each.heading for each in made.items)
 

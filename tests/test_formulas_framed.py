@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 OWN = ("encoder", "decoder", "translator", "induction", "twin-post", "twin-pre", "minilm")
 TEXTS = in_turn(SENTENCES, 24, "framed")[:2]
 # Pictures in which no number of theirs stands: their formulas are symbols.
-SYMBOLS = {"jacobian", "mean-distance", "width", "values"}
+SYMBOLS = {"width", "values"}
 SLOW = {"jacobian-product": "gradients.deep_stack"}  # takes long, and depends little on the text
 
 

@@ -28,7 +28,7 @@ MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
 Equality = tuple[str, Callable[..., float]]  # a result, and the function of parts that makes it
 LARGE = 100_000  # from which on a number is a power of ten
-LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 1, 8  # decimals
+LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 0, 8  # decimals
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from explorer.classroom.codes import CODE_LENGTH, normalized_code
-from explorer.classroom.service import ClassService
+from explorer.classroom.service import LONGEST_REASON, ClassService
 from explorer.classroom.store import MemoryStore, TooMany, Unknown
 from explorer.components import bundle
 from explorer.server import request_body
@@ -125,7 +125,7 @@ MOST_PICTURE = 524_288  # packed bytes of what a teacher's window shows
 MOST_LESSON = 400_000  # bytes of a lesson, with what is for its speaker alone
 MAX_ADDRESS = 6000  # characters of an address that a class is led to
 LONGEST_TEXT, LONGEST_CHOICE, MOST_CHOICES = 600, 160, 6
-LONGEST_PICTURE, LONGEST_GUESS = 400, 40
+LONGEST_PICTURE = 400
 NO_STORE = {"Cache-Control": "no-store"}
 # A proxy that collects an answer before it passes it on would hold every event back.
 STREAM = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
@@ -164,8 +164,8 @@ def app_address(address: object) -> str:
 def parse_question(payload: object) -> dict[str, Any] | None:
     """A teacher's question as it is stored: text, choices, the right one, the reason and the page.
     What a question need not have: pictures of the choices; `covers`, the answer is the model's
-    prediction; `model`, words with their probabilities; `free`, students type a word and there are
-    no choices.
+    prediction; `model`, words with their probabilities; `free`, students type a word, for which
+    choices are examples, or where it is `long` a sentence.
 
     Raises ValueError where a part is missing or too long."""
     if payload is None:
@@ -175,17 +175,19 @@ def parse_question(payload: object) -> dict[str, Any] | None:
     choices = [_plain_text(choice, LONGEST_CHOICE) for choice in payload["choices"]]
     right, is_free = payload.get("right"), payload.get("free") is True
     a_choice = type(right) is int and right in range(len(choices))
-    if not is_free and (not 2 <= len(choices) <= MOST_CHOICES or not a_choice):
+    least = 0 if is_free else 2
+    if not least <= len(choices) <= MOST_CHOICES or not (is_free or a_choice):
         raise ValueError(REFUSALS("answers"))
     question: dict[str, Any] = {
         "text": _plain_text(payload.get("text"), LONGEST_TEXT),
-        "choices": [] if is_free else choices,
+        "choices": choices,
         "right": -1 if is_free else right,
         "says": _plain_text(payload.get("says", ""), LONGEST_TEXT),
         "to": app_address(payload["to"]) if payload.get("to") else "",
     }
     more = {
         "free": is_free,
+        "long": is_free and payload.get("long") is True,
         "covers": payload.get("covers") is True,
         "pictures": _pictures(payload.get("pictures"), len(choices)),
         "model": _probabilities(payload.get("model")),
@@ -272,7 +274,7 @@ async def _end(classes: ClassService, body: dict[str, Any], address: str) -> dic
 async def _answer(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
     number, choice = body.get("number"), body.get("choice")
     if isinstance(choice, str):
-        choice = " ".join(_plain_text(choice, LONGEST_GUESS).split())
+        choice = " ".join(_plain_text(choice, LONGEST_REASON).split())
     if type(number) is not int or type(choice) not in (int, str) or choice == "":
         raise ValueError(REFUSALS("answer_form"))
     student = str(body.get("student", ""))[:64]

@@ -68,8 +68,9 @@ KEYS = "<>0abcfhpqrvx"  # of the teacher's window that a speaker's window may pr
 CLOSED = "closed"  # of a question whose votes are shown and whose answer is not
 MOST_ROUNDS = 4  # votes on one question
 MOST_GUESSES = 12  # different words of a tally, the most frequent first
+LONGEST_GUESS, LONGEST_REASON = 40, 200  # characters of a word, and of a sentence
 # What students have of a question before its answer is shown.
-ASKED = ("text", "choices", "pictures", "covers", "free")
+ASKED = ("text", "choices", "pictures", "covers", "free", "long")
 
 
 def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[Any]:
@@ -264,14 +265,18 @@ class ClassService:
 
     async def answer(self, code: str, student: str, number: int, choice: int | str) -> None:
         """A student's answer, which may change until the vote ends, and counts while a line of the
-        student is open: the number of a choice, or a word where the question asks for one. Raises
-        Unknown where the question is not open, or there is no such choice."""
+        student is open: the number of a choice, or a word or a sentence where the question asks
+        for one. Raises Unknown where the question is not open, or there is no such choice,
+        ValueError for words that are too long."""
         fields = await self._part(code, student)
         if fields is None:
             raise Unknown(REFUSALS("ended"))
         if not fields["open"] or fields["open"] != str(number):
             raise Unknown(REFUSALS("closed"))
         question = json.loads(fields["question"])
+        longest = LONGEST_REASON if question.get("long") else LONGEST_GUESS
+        if isinstance(choice, str) and len(choice) > longest:
+            raise ValueError(REFUSALS("too_long", n=longest))
         if bool(question.get("free")) != isinstance(choice, str) or (
             isinstance(choice, int) and not 0 <= choice < len(question["choices"])
         ):

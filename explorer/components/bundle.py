@@ -40,14 +40,19 @@ VARIABLES = {
     "chartCategoricalColors": "chart-categorical-colors",
 }
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+# Comments that have lines of their own: readers of the code have them, browsers need none.
+COMMENT = re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$", re.MULTILINE | re.DOTALL)
 
 
 @cache
 def modules() -> dict[str, bytes]:
-    """Every module by its name: the .js files as they are, each style of a view as a module that
-    exports its text after the one that all share, the light theme's colours, and the sentences
-    that the browser writes."""
-    sources = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
+    """Every module by its name: the .js files line by line without their comments, each style of a
+    view as a module that exports its text after the one that all share, the light theme's colours,
+    and the sentences that the browser writes."""
+    blank = lambda comment: b"\n" * comment[0].count(b"\n")
+    sources = {
+        file.name: COMMENT.sub(blank, file.read_bytes()) for file in sorted(HERE.glob("*.js"))
+    }
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         sources[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
     sources["light.toml.js"] = _exporting(colours("light"))

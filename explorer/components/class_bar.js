@@ -20,6 +20,7 @@ import {
 } from "./class_client.js";
 import { answerList, rowsOf } from "./class_answers.js";
 import { answered } from "./class_slide.js";
+import { guess, hasAnswer, isOnStage, keepStep } from "./class_step.js";
 import { coverPage } from "./cover.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
@@ -35,6 +36,8 @@ export default mount("follow", style, (view) => {
   takesPart(header, (event) => !event.composedPath().includes(root));
   hear(view, (now) => {
     coverPage(now.lesson);
+    keepStep(now);
+    sendGuess(now.guessed);
     draw(view, now.lesson);
     // For who follows a class alone: others fetch no code for it.
     if (view.picture || pictureOf(now.lesson))
@@ -42,10 +45,21 @@ export default mount("follow", style, (view) => {
   });
 });
 
+/** The words that were guessed and sent last. @type {any} */
+let sent;
+
+/** Send a word that was guessed on the page itself, once. @param {{ word: string, failed: (why: string) => void } | undefined} guessed */
+function sendGuess(guessed) {
+  if (!guessed || guessed === sent) return;
+  sent = guessed;
+  guess(guessed.word)?.catch((problem) => guessed.failed(problem.message));
+}
+
 /** @param {View} view @param {any} lesson */
 function draw(view, lesson) {
   const left = lesson ? null : offered();
-  const drawn = JSON.stringify([lesson, left, view.sure, view.problem, view.folded]);
+  const state = [lesson, left, view.sure, view.problem, view.folded, lesson && isOnStage(lesson)];
+  const drawn = JSON.stringify(state);
   if (view.drawn === drawn) return;
   view.drawn = drawn;
   view.root.hidden = !lesson && !left;
@@ -86,7 +100,7 @@ function speak(view, { at, alone, key, question, open, revealed, over, lost, cut
 
 /** @param {View} view @param {any} lesson */
 function line(view, lesson) {
-  const { code, key, alone, over, lost, cut, behind, unfit, here } = lesson;
+  const { code, key, alone, over, lost, cut, behind, unfit, here, question, open } = lesson;
   const about = make("span", "code", say("class", { code: spelled(code) }));
   const leave = () => takePart(null);
   const words = (text) => make("span", "state", text);
@@ -104,8 +118,9 @@ function line(view, lesson) {
           : behind
             ? say("behind")
             : say("following");
+  const isVoting = question && open && isOnStage(lesson);
   const buttons = key
-    ? leading(view)
+    ? [...(isVoting ? onStage(lesson) : []), ...leading(view)]
     : [
         alone
           ? press("wander", say("return"), () => wander(false), "main")
@@ -114,6 +129,12 @@ function line(view, lesson) {
       ];
   return make("div", "line", about, words(state), ...buttons);
 }
+
+/** What the teacher sees of a question that the class answers on the page. @param {any} lesson */
+const onStage = (lesson) => [
+  make("span", "votes", answered(lesson)),
+  press("close", say("close_vote"), () => send("close"), "main"),
+];
 
 /** @param {View} view */
 function leading(view) {
@@ -139,6 +160,7 @@ function leading(view) {
 function panel(view, lesson) {
   const { question, open, revealed, number, mine, tally, key, over, at } = lesson;
   if (!question || over) return undefined;
+  if (open && isOnStage(lesson) && !view.picture) return undefined; // it is answered on the page
   // Folded, it leaves the page's picture in sight: where a press leads, and where the class goes on.
   const fold = (now) => {
     view.folded = now;
@@ -169,6 +191,7 @@ function panel(view, lesson) {
     );
   const votes = open ? undefined : tally; // after the vote: they would lead those who have not answered
   const rows = rowsOf(question, votes, { votes: !open, answer: Boolean(revealed) });
+  const words = question.free && open && !key ? question.choices : [];
   const list =
     rows.length > 0 &&
     answerList(rows, {
@@ -180,19 +203,43 @@ function panel(view, lesson) {
     "section",
     about,
     make("h2", { dir: "auto" }, question.text),
-    question.free && open && !key && typing(view, mine, answer),
+    words.length > 0 && offeredWords(words, mine, answer),
+    question.free && open && !key && typing(view, question, mine, answer),
     list,
     revealed && question.says && make("p", { class: "says", dir: "auto" }, question.says),
     make("div", "foot", ...(key ? teacherFoot(lesson, see) : studentFoot(view, lesson, see))),
   );
 }
 
-/** Where a student types a word. @param {View} view @param {any} mine @param {(word: string) => void} answer */
-function typing(view, mine, answer) {
-  const field = make("input", {
-    "aria-label": say("type_word"),
-    placeholder: say("type_word"),
-    maxlength: 40,
+/** Words that a student may press in the place of typing one. @param {string[]} words @param {any} mine @param {(word: string) => void} answer */
+const offeredWords = (words, mine, answer) =>
+  make(
+    "div",
+    "offered",
+    ...words.map((word) =>
+      make(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": `${word === mine}`,
+          data: { focus: `word ${word}` },
+          onclick: () => answer(word),
+        },
+        word,
+      ),
+    ),
+  );
+
+/** What a student is asked to type: a word or a sentence. @param {any} question */
+const typed = ({ long }) => say(long ? "type_sentence" : "type_word");
+
+/** Where a student types it. @param {View} view @param {any} question @param {any} mine @param {(word: string) => void} answer */
+function typing(view, question, mine, answer) {
+  const field = make(question.long ? "textarea" : "input", {
+    "aria-label": typed(question),
+    placeholder: typed(question),
+    maxlength: question.long ? 200 : 40,
+    ...(question.long ? { rows: 2 } : {}),
     autocomplete: "off",
     spellcheck: "false",
     data: { focus: "guess" },
@@ -205,6 +252,11 @@ function typing(view, mine, answer) {
     field,
     press("send guess", say("send_word"), () => {}, "main"),
   );
+  field.onkeydown = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  };
   form.onsubmit = (event) => {
     event.preventDefault();
     if (field.value.trim()) answer(field.value.trim());
@@ -220,8 +272,10 @@ function teacherFoot(lesson, see) {
     make("span", "state", answered(lesson)),
     open && press("close", say("close_vote"), () => send("close"), "main"),
     !revealed && press("again", say("vote_again"), () => send("again")),
-    !revealed && press("reveal", "Reveal", () => send("reveal"), open ? "" : "main"),
-    revealed && question.to && press("see", "See it", see, "main"),
+    !revealed &&
+      hasAnswer(question) &&
+      press("reveal", "Reveal", () => send("reveal"), open ? "" : "main"),
+    revealed && question.to && !question.long && press("see", "See it", see, "main"),
     press("away", say("take_away"), () => send("ask", { question: null })),
   ];
 }
@@ -229,11 +283,11 @@ function teacherFoot(lesson, see) {
 /** @param {View} view @param {any} lesson @param {() => void} see */
 function studentFoot(view, { question, open, revealed, mine }, see) {
   const done = mine !== null && mine !== undefined && mine !== -1;
-  const asked = done ? say("may_change") : say(question.free ? "type_word" : "choose");
+  const asked = done ? say("may_change") : question.free ? typed(question) : say("choose");
   const words = open ? asked : revealed ? "" : say("closed");
   return [
     make("span", "state", view.problem || words),
-    revealed && question.to && press("see", "See it", see),
+    revealed && question.to && !question.long && press("see", "See it", see),
   ];
 }
 

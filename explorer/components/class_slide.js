@@ -1,7 +1,8 @@
 // @ts-check
-// The question of a class in type for the back row, one step after another: the question, how many chose
-// what after the vote, the answer with its reason.
+// The question of a class in type for the back row, one step after another: the question with the words that
+// are offered, how many chose what after the vote, the answer with its reason.
 
+import { bus } from "./bus.js";
 import { rowsOf, voters } from "./class_answers.js";
 import { sentences } from "./sentences.js";
 
@@ -22,7 +23,7 @@ export const stepOf = ({ open, revealed }) => (open ? ASKED : revealed ? ANSWER 
  * A step of a class's question as a slide; undefined where its teacher asks none.
  * @param {any} lesson
  * @param {number} step
- * @returns {{ says: string, caption: string, rows: import("./class_answers.js").Row[] } | undefined}
+ * @returns {{ says: string, asks: string, caption: string, words: string[], rows: import("./class_answers.js").Row[] } | undefined}
  */
 export function questionSlide(lesson, step) {
   const { key, over, question, tally } = lesson || {};
@@ -30,7 +31,11 @@ export function questionSlide(lesson, step) {
   const rows = rowsOf(question, tally, { votes: step >= VOTES, answer: step >= ANSWER });
   const n = voters(tally);
   const counted = say(n === 1 ? "one_answer" : "answers", { n });
-  const caption =
-    step === ASKED ? answered(lesson) : step === VOTES ? counted : question.says || counted;
-  return { says: question.text, caption, rows };
+  const caption = step === ASKED ? answered(lesson) : counted;
+  const words = step === ASKED && question.free ? question.choices : [];
+  const asks = step === ANSWER ? question.says : "";
+  const { stage } = bus.now;
+  if (stage?.text === question.text)
+    return { says: stage.asks, asks: stage.line, caption, rows, words };
+  return { says: question.text, asks, caption, rows, words };
 }

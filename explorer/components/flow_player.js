@@ -4,7 +4,7 @@
 
 import { END, count, isAsked, isEnd, LASTS, lasts, share, stopOf, WIDEN } from "./beam_figure.js";
 import { asTable, spoken } from "./beam_words.js";
-import { bus } from "./bus.js";
+import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
 import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
@@ -45,7 +45,9 @@ export function player(view, at, paint) {
     until(view, "drag", () => view.root.removeEventListener("pointerdown", down));
     late(view, figure);
     zoomedBy(view);
+    until(view, "stage", () => bus.now.stage && bus.tell({ stage: undefined }));
   }
+  if (!isAsked(figure) && bus.now.stage) bus.tell({ stage: undefined });
   return isAsked(figure) ? stage(view) : bar(view);
 }
 
@@ -525,6 +527,8 @@ export function pressedColumn(view, to) {
 /** What tells one question from another. @param {any} figure */
 const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
 
+const GAP = "▢"; // stands for the word that is asked for
+const [FIRST, LAST] = [160, 80]; // characters before and after it
 const GUESSES = "headlight guesses"; // the name under which this window keeps them
 
 /** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
@@ -542,10 +546,26 @@ const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
 /** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
 export function besideGuess(figure, finding) {
   if (!figure) return finding;
-  const guess = guessBesideAnswer(figure);
+  const guess = guessBesideAnswer(figure) || guessOfClass(figure);
   if ((bus.now.guess || "") !== guess) bus.tell({ guess });
   return guess ? `${guess} ${finding}` : finding;
 }
+
+/** What the class guessed that this window leads, in the end. @param {any} figure */
+function guessOfClass(figure) {
+  const asked = bus.now.guesses && isEnd(figure) && !figure.edits && questionOf(figure).text;
+  return (asked && bus.now.guesses[asked]) || "";
+}
+
+/** What is asked before the light is on: the question, the line with its gap, and both as one text. @param {any} figure */
+function questionOf({ asks: [before, after] }) {
+  const asks = say(after ? "asks_hidden" : "asks_next");
+  const line = `${cut(before)}${after ? "" : " "}${GAP}${after.slice(0, LAST)}`;
+  return { asks, line, text: `${asks} ${line}` };
+}
+
+/** The end of what stands before a gap. @param {string} before */
+const cut = (before) => (before.length > FIRST ? `…${before.slice(-FIRST)}` : before);
 
 /** @param {any} figure */
 function guessBesideAnswer(figure) {
@@ -563,9 +583,8 @@ function stage(view) {
   const figure = now(view);
   const [before, after] = figure.asks;
   const gap = make("span", "gap", guesses()[guessKey(figure)] || "?");
-  const cut = before.length > 160 ? `…${before.slice(-160)}` : before;
   const line = make("p", { ...OF_TEXT, class: "line notranslate" });
-  line.append(cut, gap, after.slice(0, 80));
+  line.append(cut(before), gap, after.slice(0, LAST));
   const choices = make("div", "choices notranslate");
   const field = make("input", {
     type: "text",
@@ -594,8 +613,12 @@ function stage(view) {
       onclick: () => lit(view),
       data: { focus: "light" },
     },
-    say(isKept() ? "keep" : "light"),
+    say("light"),
   );
+  const named = () => say(isKept() ? "keep" : "light");
+  const name = () => light.textContent !== named() && (light.textContent = named());
+  until(view, "light", listen(name)); // the step of a lesson may be known later
+  name();
   view.beam.choose = () => {
     const whole = (/** @type {any} */ lane) => !lane.rest && /^\p{L}{2,}$/u.test(lane.label);
     const words = [
@@ -605,8 +628,12 @@ function stage(view) {
     const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
       a.localeCompare(b),
     );
+    const offered = labels.length > 1 ? labels : [];
+    bus.tell({
+      stage: { ...questionOf(figure), words: offered },
+    });
     choices.replaceChildren(
-      ...(labels.length > 1 ? labels : []).map((label) =>
+      ...offered.map((label) =>
         make(
           "button",
           {
@@ -638,7 +665,11 @@ function lit(view, to = 0, plays = true) {
   if (isKept()) {
     const { lesson } = bus.now; // of a class
     if (!lesson || lesson.key || lesson.alone) return bus.now.steps.by(1);
-    view.root.querySelector(".stage .hint")?.replaceChildren(say("waits_for_teacher"));
+    const own = guesses()[guessKey(figure)] || "";
+    const hint = (/** @type {string} */ words) =>
+      view.root.querySelector(".stage .hint")?.replaceChildren(words);
+    bus.tell({ guessed: { word: own, failed: hint } });
+    hint(say("waits_for_teacher"));
     return;
   }
   const open = () => {

@@ -52,12 +52,12 @@ export function fetchedRow(figure, layer) {
 
 const FEWEST = 4; // rows from which on a slide has room for the note
 
-/** A flow of at most so many rows: the chosen ones and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most */
-export function cutFlow(figure, most) {
+/** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most @param {number[]} [named] */
+export function cutFlow(figure, most, named = []) {
   numbered(figure);
   const { bands } = figure;
   if (labelsOf(figure).length <= most) return figure;
-  const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)));
+  const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)), named);
   const size = (/** @type {any} */ one) =>
     one.bands.reduce(
       (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
@@ -71,8 +71,8 @@ export function cutFlow(figure, most) {
   };
 }
 
-/** A flow of at most so many rows in each band. @param {Flow} figure @param {number} few */
-export function kept(figure, few) {
+/** A flow of at most so many rows in each band, those among them that are named. @param {Flow} figure @param {number} few @param {number[]} [named] */
+export function kept(figure, few, named = []) {
   const { bands, layers } = figure;
   const n = labelsOf(figure).length;
   const focus = layers.filter((/** @type {any} */ one) => isFocus(figure, one));
@@ -96,6 +96,7 @@ export function kept(figure, few) {
     const order = own.sort(
       (a, b) =>
         Number(b === band.selected) - Number(a === band.selected) ||
+        Number(named.includes(start + b)) - Number(named.includes(start + a)) ||
         matters(start + b) - matters(start + a),
     );
     const rows = order.slice(0, few).sort((a, b) => a - b);

@@ -128,7 +128,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const texts = marks.map((/** @type {any[]} */ [, , text]) =>
     text ? pen.width(text, MARKED) + 0.5 * letter : 0,
   );
-  const shape = n < m / 3 ? 4 : pen.least ? 1.8 : 1; // how much wider than high a cell may be
+  const shape = n < m / 3 ? 4 : 1; // how much wider than high a cell may be
   const own = Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * shape);
   const most = stretched ? 6 * letter : Math.max(own, ...texts);
   const wide = Math.min(roomX, most);

@@ -168,7 +168,7 @@ function build(view, starts) {
   const tip = make("div", { class: "tip notranslate", translate: "no", role: "status" });
   const [formulas, restate] = formulaBox(
     header.formulas,
-    (view.formulas ||= { filled: header.first }),
+    (view.formulas ||= { filled: header.first || bus.now.steps?.panel === header.panel }),
   );
   view.restate = (/** @type {any} */ one) => restate({ focus: one?.focus || header.focus }, one);
   const walked = figures.find((each) => each.frames);

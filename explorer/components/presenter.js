@@ -1,13 +1,14 @@
 // @ts-check
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
 // headline and its caption. Arrows walk the findings and the heads, or from picture to picture; F puts
-// numbers into the formula; Q shows the question of a lesson's step; S opens the speaker's window; B blanks;
-// Esc returns.
+// numbers into the formula; Q shows the question of a lesson's step; V asks a class, R, A and X go on with its vote;
+// S opens the speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
+import { hasAnswer, press } from "./class_step.js";
 import { typeset, typesetAlone } from "./formula.js";
 import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
@@ -29,8 +30,10 @@ const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
 const HEADS = "[data-panel='attention.heads']";
+const FLOW = "[data-panel='architecture.flow']";
 const UNTITLED = ["steps", "flow", "paperfigure"]; // figures that name themselves
 const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
+const LEAST = 0.4; // of the screen, for the picture below a formula with its numbers
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
@@ -106,6 +109,7 @@ function acts(view, key) {
   else if (key === "f") substitute(view);
   else if (key === "s") open(view);
   else if (key === "q" && bus.now.steps?.question) asks(view);
+  else if ("varx".includes(key)) return press(key);
   else return walks(view, key);
   return true;
 }
@@ -304,8 +308,15 @@ function ofLesson({ asks }) {
   return panel === "words" ? { says: heading, caption: "", asks: says, formula } : undefined;
 }
 
-/** What is shown in the place of the page's own picture: of the class, or of the lesson; undefined for nothing. @param {View} view */
-const inPlace = (view) => question(view) || invitation(view) || ofLesson(view);
+/** What a flow asks before its light is on: the line with its gap, and the words that are offered. @param {View} view */
+function ofStage({ picture }) {
+  const { stage, steps } = bus.now;
+  if (!stage || !is(picture || inSight(), FLOW)) return undefined;
+  return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption: "" };
+}
+
+/** What is shown in the place of the page's own picture: of the class, of the lesson, or what the page asks; undefined for nothing. @param {View} view */
+const inPlace = (view) => question(view) || invitation(view) || ofLesson(view) || ofStage(view);
 
 /**
  * The next step of a question, or the one before: the vote ends, the answer is shown, the page's own pictures
@@ -318,8 +329,10 @@ function questionStep(view, by) {
   const back = backSteps(view);
   if (by < 0) view.back = Math.min(back + 1, step - ASKED);
   else if (back) view.back = back - 1;
-  else if (step === ANSWER) Object.assign(view, { passed: lesson.number, since: 0 });
-  else send(step === ASKED ? "close" : "reveal").catch(() => {});
+  else if (step === ANSWER || (step !== ASKED && !hasAnswer(lesson.question))) {
+    Object.assign(view, { passed: lesson.number, since: 0 });
+    if (bus.now.stage) return walks(view, "ArrowRight"); // the page's own picture is the question
+  } else send(step === ASKED ? "close" : "reveal").catch(() => {});
   present(view);
 }
 
@@ -385,14 +398,22 @@ function shows({ head, caption }, svg = "", asks = "") {
   bus.tell({ slide: { ...about, svg, paper, ink, dark, asks } });
 }
 
-/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, rows?: import("./class_answers.js").Row[] }} current */
-function inLargeType(view, { says, asks = "", formula, rows = [] }) {
+/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[] }} current */
+function inLargeType(view, { says, asks = "", formula, words = [], rows = [] }) {
   const { plate, head } = view;
   if (!asks && !formula && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
   shows(view, "", asks || says);
   const own = formula ? typesetAlone(formula) : [];
-  const words = make("div", { class: "asked", dir: "auto" }, asks && make("p", "", asks), ...own);
-  plate.replaceChildren(rows.length ? answerList(rows) : words);
+  const offered = words.map((each) => make("span", "", each));
+  const parts = [
+    asks && make("p", "", asks),
+    offered.length && make("p", "offered", ...offered),
+    ...own,
+    rows.length && answerList(rows),
+  ].filter(Boolean);
+  const isList = rows.length && parts.length === 1;
+  const inside = isList ? parts[0] : make("div", { class: "asked", dir: "auto" }, ...parts);
+  plate.replaceChildren(inside);
   for (const size of ANSWERS) {
     plate.style.fontSize = `${size}px`;
     if (plate.scrollHeight <= plate.clientHeight + 1) return;
@@ -421,8 +442,9 @@ function presentPanel(view, panel) {
       ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
     );
   set(isFilled);
-  const said = frame?.sentence || own || header.title;
-  const { heading } = bus.now.steps || {};
+  const { heading, address } = bus.now.steps || {};
+  const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
+  const said = [guess, frame?.sentence || own || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
   const step = heading?.replace(/[.?!]?$/, (/** @type {string} */ end) => end || ".");
   const whole = step && !said.startsWith(step) ? `${step} ${said}` : said;
@@ -430,8 +452,8 @@ function presentPanel(view, panel) {
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
-  // The picture has half of the screen; where numbers would take of that, they come on a press.
-  const isSmall = view.plate.clientHeight < innerHeight / 2;
+  // The picture has its part of the screen; where numbers would take of that, they come on a press.
+  const isSmall = view.plate.clientHeight < LEAST * innerHeight;
   view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
   if (view.spared) set(false);
   // What the finding is about, where no figure says it.

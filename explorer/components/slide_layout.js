@@ -5,6 +5,7 @@
 import { Pen } from "./draw.js";
 import { AXES } from "./figure_axes.js";
 import { figure } from "./figures.js";
+import { labelsOf } from "./flow_rows.js";
 import { cutFlow } from "./flow_shares.js";
 import { picture } from "./linked_weights.js";
 import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
@@ -689,5 +690,5 @@ const CUTS = {
       omitted: omissions(["facts", places.length, facts.length]),
     };
   },
-  flow: cutFlow,
+  flow: (figure, most, says) => cutFlow(figure, most, named(labelsOf(figure), says)),
 };

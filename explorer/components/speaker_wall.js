@@ -5,7 +5,8 @@
 
 import { bus, listen } from "./bus.js";
 import { start } from "./class_client.js";
-import { CHANNEL, ROOT, keep, part, send } from "./class_part.js";
+import { CHANNEL, ROOT, keep, part } from "./class_part.js";
+import { press } from "./class_step.js";
 
 /**
  * A slide: its headline, what stands below it, and its picture as SVG, "" where it is none that can be sent.
@@ -140,9 +141,8 @@ function far(lesson) {
 
 /** @param {string} key */
 function pressed(key) {
-  const { lesson, steps } = bus.now;
+  const { lesson } = bus.now;
   const leads = lesson?.key && !lesson.over;
-  const { question, open, revealed } = lesson || {};
   const still = () => {};
   if (key === "0") {
     begin();
@@ -153,19 +153,6 @@ function pressed(key) {
       .then(() => key === "h" && keep({ .../** @type {any} */ (part()), phone: true }))
       .then(tell)
       .catch(still);
-  } else if (!"varx".includes(key)) own.act(key);
-  else if (!leads) return;
-  else if (key === "x") send("ask", { question: null }).catch(still);
-  else if (question && key !== "v") send(key === "a" ? "again" : "reveal").catch(still);
-  else if (question && open) send("close").catch(still);
-  else if (steps?.question && (!question || revealed))
-    send("ask", { question: typed(steps) }).catch(still);
+  } else if ("varx".includes(key)) press(key);
+  else own.act(key);
 }
-
-/** The question of a step as one that a class types words to; its answer is shown with the reveal. @param {{ question: string, answer: string }} step */
-const typed = ({ question, answer }) => ({
-  text: question.slice(0, 600),
-  says: answer.slice(0, 600),
-  free: true,
-  choices: [],
-});

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from explorer.analysis.figures import MOST_TOKENS, Matrix, truncation_note, window
+from explorer.analysis.figures import MOST_TOKENS, Facts, Matrix, truncation_note, window
 from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import fixed, power
 from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
@@ -54,6 +54,17 @@ def near_and_far(run: Run, attention: FirstAttention = OPENS) -> Panel:
         )
         for name, at in (("near", near), ("far", far))
     )
+    words_at = np.flatnonzero(~np.asarray(selection.axes.special, bool))
+    token = int(words_at[-1]) if len(words_at) else len(of.pattern[0, 0]) - 1
+    apart = np.abs(np.arange(of.pattern.shape[-1]) - token)
+    own = Facts(
+        facts=(
+            (
+                power(float(of.pattern[(*far, token)] @ apart)),
+                words("own", token=selection.axes.rows[token], layer=far[0], head=far[1]),
+            ),
+        )
+    )
     slots = {
         **{"near_layer": near[0], "near_head": near[1], "far_layer": far[0], "far_head": far[1]},
         **{"short": fixed(float(distance[near]), 1), "long": fixed(float(distance[far]), 1)},
@@ -62,13 +73,13 @@ def near_and_far(run: Run, attention: FirstAttention = OPENS) -> Panel:
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=figures,
+        figures=(*figures, own),
         table=_every_head(distance, share),
         details=words.lines("details", **slots),
         caption=(words("caption"),),
         file="near-and-far",
         formulas=("mean-distance",),
-        at={"layer": far[0], "head": far[1], "token": len(of.pattern[0, 0]) - 1},
+        at={"layer": far[0], "head": far[1], "token": token},
     )
 
 

@@ -15,6 +15,7 @@ from explorer.analysis import offers, word_classes
 from explorer.analysis import words as words_analysis
 from explorer.analysis.csv import Columns, stacked
 from explorer.analysis.figures import BarRow, Bars, Flow, FlowLane
+from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import Written, ordinal, percent, signed, tenths
 from explorer.panels import address, flow_way, interventions, spec
 from explorer.panels.choice import OPENS
@@ -317,7 +318,8 @@ def reason(race: Race, plain: Recording) -> str:
     if found is None:
         return ""
     layer = flow_analysis.layer_numbers(found.attention)[found.layer]
-    key = plain.stream(found.attention.key).tokens[found.key]
+    groups = word_groups(plain, found.attention.key)
+    key = groups.labels[groups.of[found.key]]
     return WORDS("reason", layer=layer, head=found.head, key=key)
 
 

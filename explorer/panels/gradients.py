@@ -9,7 +9,7 @@ import numpy as np
 
 from explorer.analysis import gradients, residual
 from explorer.analysis.caption import caption
-from explorer.analysis.figures import Chart, Series, Stack, TextTable
+from explorer.analysis.figures import Chart, Facts, Series, Stack, TextTable
 from explorer.analysis.formatting import Written, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
@@ -195,6 +195,13 @@ def jacobian(
                 x_title=words("x"),
                 y_title=words("y"),
                 log_y=True,
+            ),
+            Facts(
+                title=words("entry"),
+                facts=tuple(
+                    (power(value), words(name))
+                    for name, value in zip(("entry_of_f", "entry_of_sum"), spectrum.first)
+                ),
             ),
         ),
         table={"rank": range(1, len(spectrum.wrote) + 1)} | dict(series),

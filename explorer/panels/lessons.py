@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from explorer.panels.predictions import Prediction, prediction_at
 from explorer.text import lesson, model_descriptions, places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
-from models.edits import HideToken, from_line
+from models.edits import HideToken, ZeroHead, from_line
 from models.recording import Attention, Recording, Stream
 from models.run import Run, run_of
 
@@ -116,7 +116,7 @@ def _items(
     run: Run, token: int | None, lesson: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
 ) -> Iterator[Item]:
     """The steps. A lesson that begins with a question on a word covers it up to the step that
-    answers."""
+    answers. The first says which model it runs, where that is not the one on screen."""
     recording, asks = run.recording(), lesson.get("asks", False)
     of = hero(recording, token, asks)
     predicted = _predicted(run, of)
@@ -128,9 +128,12 @@ def _items(
         if place is not None and ANSWERS.search(f"{each}"):
             place = None
         if place is None:
-            yield _item(each, slots, at, run)
+            item = _item(each, slots, at, run)
         else:
-            yield _item(each, covered, {**at, "covered": str(place)}, run)
+            item = _item(each, covered, {**at, "covered": str(place)}, run)
+        if each is steps[0] and "model" in lesson:
+            item = replace(item, rest=f"{item.rest} {WORDS('own_model', model=run.model)}")
+        yield item
 
 
 def _parts(run: Run, recording: Recording) -> set[str]:
@@ -352,8 +355,12 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
 
 
 # A step with one of these says what the model predicts.
-ANSWERS = re.compile(r"\{(answer|probability|piece|brought|begun|rival)\}")
-OF_PREDICTION = ("answer", "probability", "piece", "shown", "hides", "brought", "begun", "rival")
+OF_ANSWER = (
+    *("answer", "probability", "piece", "brought", "begun", "rival"),
+    *("ablated", "ablated_why"),
+)
+ANSWERS = re.compile(rf"\{{({'|'.join(OF_ANSWER)})\}}")
+OF_PREDICTION = (*OF_ANSWER, "shown", "hides")
 
 
 def _predicted(run: Run, of: Hero) -> dict[str, str]:
@@ -375,6 +382,26 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "brought": _brought(drawn, of, prediction.words[0].id),
         "begun": _begun(prediction),
         "rival": prediction.unmarked(prediction.labels[prediction.words[1].id]),
+        **_ablated(drawn, of, prediction),
+    }
+
+
+def _ablated(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
+    """What the model predicts without the head that a lesson follows, in a sentence, and why; ""
+    for both where the head cannot be taken out."""
+    layer = flow.layer_numbers(of.attention)[of.layer]
+    edit = ZeroHead(layer, of.head, of.attention.name)
+    try:
+        after = prediction_at(drawn.under((*drawn.edits, edit)), of.query)
+    except ValueError:
+        return dict.fromkeys(("ablated", "ablated_why"), "")
+    answer, probability = after.answer
+    stays = before.words[0].id == after.words[0].id
+    name = "stays" if stays else "turns"
+    slots = {"answer": before.answer[0], "other": answer, "before": before.answer[1]}
+    return {
+        "ablated": WORDS(f"ablated_{name}", after=probability, **slots),
+        "ablated_why": WORDS(f"ablated_{name}_why", **slots),
     }
 
 

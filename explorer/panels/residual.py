@@ -361,6 +361,8 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         hidden = run.under((*run.edits, HideToken(selection.token)))
         selection = select_stream(hidden, selection.token, selection.stream.name)
     recording, token = selection.recording, selection.token
+    if recording.covered is not None:
+        return None  # it is what the reader is asked for
     guesses = opening.guesses(recording, selection.stream.name, token, layers)
     if guesses is None:
         return None

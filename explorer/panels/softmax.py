@@ -214,8 +214,12 @@ def saturation(
         **{"root": f"√{width}" if usual else power(1 / scale, 3), "key": selection.axes.keys[key]},
         **dict(zip(("left", "gone"), (each.text for each in numbers.values()))),
         **{"with": hundredths(float(scaled[key])), "without": hundredths(float(raw[key]))},
+        **{"some": power(float(np.delete(scaled, key).sum()), 2)},
+        **{"few": power(float(np.delete(raw, key).sum()), 2)},
     }
     finding = "finding" if round(gone, 2) < round(left, 2) else "finding_kept"
+    if round(float(scaled[key]), 2) == round(float(raw[key]), 2):
+        finding = "finding_full"
     return Panel(
         title=words("title"),
         finding=words(finding if allowed.sum() > 1 else "one_key", **slots),

@@ -3,7 +3,7 @@ one part, and a training that goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, isnan
@@ -196,6 +196,9 @@ def _series(name: str, points: Sequence[tuple[float, float]], main: bool = False
     return Series(name, steps, values, main=main)
 
 
+N_RATES = 200  # points of a learning rate on a logarithmic axis
+
+
 def _charts(
     losses: Sequence[tuple[str, Curve]],
     scores: Sequence[tuple[str, Sequence[tuple[float, float]]]],
@@ -234,10 +237,30 @@ def _charts(
         )
         charts.append(chart(title=words("loss"), series=lines, note=note))
     if phases and any(curves):
-        rates = [point for each in phases for point in each.curve]
-        line = _series("", [each for each in rates if not log_x or each[0] >= min(ends)], True)
-        charts.append(chart(title=words("rate"), series=(line,), note=_rates_note(phases)))
+        charts.append(_rates(phases, chart))
     return Stack(figures=tuple(charts))
+
+
+def _rates(phases: Sequence[Phase], chart: Callable[..., Chart]) -> Chart:
+    """The learning rate of phases from the first step on, the end of the warm-up marked. chart:
+    makes one of the same axis as the loss."""
+    words = sentences(CONCEPT, "rates")
+    bends = np.array([point for each in phases for point in each.curve])
+    drawn = chart()
+    points, other = bends, dict[str, Any]()
+    if drawn.log_x:  # a straight rise is a curve there
+        few = np.geomspace(1.0, bends[-1, 0], N_RATES)
+        steps = np.unique([*few, *bends[bends[:, 0] >= 1, 0]])
+        points = np.stack([steps, np.interp(steps, *bends.T)], axis=1)
+        other = {"x_range": (1.0, float(steps[-1]))}
+    return replace(
+        drawn,
+        title=sentences(CONCEPT, "shared")("rate"),
+        series=(Series("", points[:, 0], points[:, 1], main=True),),
+        guides=(*drawn.guides, (float(phases[0].warm_up), words("end"))),
+        note=_rates_note(phases),
+        **other,
+    )
 
 
 def _rates_note(phases: Sequence[Phase]) -> str:

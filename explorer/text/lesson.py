@@ -19,7 +19,7 @@ MOST_ITEMS = 60
 MOST_MINUTES = 600
 MOST_CHARACTERS = 4000  # of any text of an item
 MOST_BYTES = 400_000  # of a lesson as JSON
-OF_SPEAKER = ("note", "question", "answer")  # of an item, for who speaks alone
+OF_SPEAKER = ("note", "question", "answer", "done")  # of an item, for who speaks alone
 OWN_WORDS = "words"  # in the place of a panel
 OF_CLASS = "class"  # the word of the lesson that the class of a window holds
 CHOICES = ("lesson", "lesson_step", "lesson_word")  # of an address
@@ -75,7 +75,7 @@ class Lesson:
 
 
 def of_followers(lesson: Lesson) -> Lesson:
-    """A lesson as those see it who follow it: without notes, questions and answers."""
+    """A lesson as those see it who follow it: without what is for who speaks."""
     spoken = dict.fromkeys(OF_SPEAKER, "")
     return replace(lesson, items=tuple(replace(each, **spoken) for each in lesson.items))
 

@@ -786,7 +786,7 @@ test("votes are on a class's slide after the vote, the answer and the reason aft
     [false, false, true],
   );
   assert.equal(votes.caption, "4 answers");
-  assert.equal(answer.caption, "It is b.");
+  assert.deepEqual([asked.asks, votes.asks, answer.asks], ["", "", "It is b."]);
   assert.equal(questionSlide({ ...lesson, key: undefined }, 0), undefined);
   assert.equal(questionSlide({ ...lesson, over: true }, 0), undefined);
 });

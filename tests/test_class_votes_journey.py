@@ -1,0 +1,104 @@
+"""Votes of a class on the steps of a lesson in real browsers: what is guessed before the light is
+on, the question of a step in the students' own words, and what is left of both a step further."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import driver
+import pytest
+from driver import Visitor
+from playwright.sync_api import Page, expect
+
+from explorer.panels import lessons
+from models.run import Run
+
+TEXT = "The animal didn't cross the street because it was too tired."
+LESSON = lessons.on(Run("encoder", TEXT), "lecture")
+ASKED = TEXT.replace("it", "▢")
+WORDS, COUNTS = (f".board .choice .{name}" for name in ("words", "count"))
+
+
+@pytest.fixture
+def two(browser: object, server: str) -> Iterator[tuple[Page, Page]]:
+    """A teacher's window at the first step of the lecture, and a student's that follows it."""
+    teacher, student = Visitor(browser, server), Visitor(browser, server)
+    wall, desk = teacher.page, student.page
+    wall.goto(f"{server}/classroom")
+    wall.get_by_role("button", name="Start a class").click()
+    code = wall.locator(".how .code").inner_text()
+    student.join(code)
+    expect(desk.locator(".follow .line")).to_contain_text("you follow your teacher")
+    wall.goto(f"{server}/?lesson=lecture")
+    for page in (wall, desk):
+        page.locator(".stage .choices button").first.wait_for()
+        expect(page.locator(".stage .light")).to_have_text("Go on")
+    yield wall, desk
+    for one in (teacher, student):
+        one.leave()
+        assert not one.wrong(), one.errors
+
+
+@driver.browser_test
+def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
+    two: tuple[Page, Page],
+) -> None:
+    wall, desk = two
+    desk.locator(".stage input.guess").fill("pizza")
+    desk.locator(".stage .light").click()
+    expect(desk.locator(".stage .hint")).to_have_text("Your guess is kept. Your teacher goes on.")
+    assert "lesson_step=2" not in desk.url and desk.locator(".stage").count(), "it waits"
+    expect(wall.locator(".follow .votes")).to_have_text("1 of 1 have answered")
+    present(wall)
+    board = wall.locator(".board")
+    expect(board.locator(".asked p").first).to_have_text(ASKED)
+    assert len(board.locator(".offered span").all()) > 1, "the words that one may choose"
+    assert "pizza" not in board.inner_text(), "not before the vote ends"
+    wall.keyboard.press("v")
+    expect(wall.locator(WORDS)).to_have_text("pizza")
+    expect(wall.locator(COUNTS)).to_have_text("1")
+    wall.keyboard.press("ArrowRight")
+    expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
+    expect(desk.locator(".follow .panel")).to_have_count(0)
+    own_words(wall, desk)
+    wall.keyboard.press("Escape")
+    wall.locator(".lesson_bar .dot").last.click()
+    for page, words in ((wall, "The class guessed “pizza” 1."), (desk, "Your guess was “pizza”;")):
+        expect(page.locator(".lesson_bar .says").last).to_contain_text(words)
+
+
+def own_words(wall: Page, desk: Page) -> None:
+    """The question of the second step is answered in a sentence and is gone with the step."""
+    question, answer = LESSON.items[1].question, LESSON.items[1].answer
+    reason = "Every factor is below one, and the product of many of them is nearly nothing."
+    wall.keyboard.press("v")
+    expect(wall.locator(".board .asked")).to_have_text(question)
+    field = desk.locator(".guess textarea")
+    field.fill(reason)
+    field.press("Enter")
+    expect(desk.locator(".foot .state")).to_have_text("You may still change it.")
+    wall.keyboard.press("v")
+    expect(wall.locator(WORDS)).to_have_text(reason)
+    assert answer not in wall.locator(".board").inner_text() + desk.locator(".follow").inner_text()
+    wall.keyboard.press("r")
+    shown = wall.locator(".board .asked p").first
+    expect(shown).to_have_text(answer)
+    assert shown.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "the whole of it"
+    wall.keyboard.press("v")  # asked once more, and left open
+    expect(desk.locator(".guess textarea")).to_have_count(1)
+    wall.keyboard.press("x")
+    expect(desk.locator(".guess textarea")).to_have_count(0)
+    expect(wall.locator(".board .asked")).to_have_count(0)
+    wall.keyboard.press("v")
+    expect(desk.locator(".guess textarea")).to_have_count(1)
+    wall.keyboard.press("Escape")
+    wall.locator(".lesson_bar .dot").nth(2).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text("3 / 16")
+    expect(desk.locator(".follow .panel")).to_have_count(0)
+    assert not desk.get_by_text("Done when").count(), "what is for who speaks"
+
+
+def present(page: Page) -> None:
+    page.locator(".lesson_bar .where").click()
+    page.keyboard.press("p")
+    page.wait_for_selector("html[data-headlight-presenter=on]", state="attached")
