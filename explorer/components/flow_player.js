@@ -605,8 +605,10 @@ function stage(view) {
     const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
       a.localeCompare(b),
     );
+    const few = labels.length < 2; // which are no choice
+    field.placeholder = say(few ? "type_alone" : "type");
     choices.replaceChildren(
-      ...(labels.length > 1 ? labels : []).map((label) =>
+      ...(few ? [] : labels).map((label) =>
         make(
           "button",
           {
