@@ -386,10 +386,7 @@ def contexts(
         columns[words("others")] = values[1]
     is_matched = on.mate is not None
     return Panel(
-        title=words(
-            "title_one" if not is_two else "title_alone" if _is_alone(on) else "title_two",
-            word=on.word,
-        ),
+        title=words(_title_of(on, is_two), word=on.word),
         finding=" ".join((_finding(on, values, is_two), *_unread(on))),
         figures=(
             Chart(
@@ -446,6 +443,11 @@ def _similarities(on: WordPath) -> tuple[tuple[str, ...], np.ndarray]:
     if not rest.shape[1]:
         return (name,), all_words[:, at][None]
     return (name, words("others")), np.stack((all_words[:, at], rest.mean(1)))
+
+
+def _title_of(on: WordPath, is_two: bool) -> str:
+    """The name of the title."""
+    return "title_one" if not is_two else "title_alone" if _is_alone(on) else "title_two"
 
 
 def _is_alone(on: WordPath) -> bool:

@@ -121,7 +121,7 @@ def units(
     listed = listed if unit in listed else [*listed[: N_UNITS - 1], unit]
     written = {} if is_covered else _words_of(selection, hidden, listed)
     least = chance_of_nearest(hidden.rows.shape[1], selection.recording.model.n_vocab)
-    named = {each: _named(selection, words, least) for each, words in written.items()}
+    named = {each: _words_said(selection, words, least) for each, words in written.items()}
     nearest = written.get(unit, [])
     above = int((hidden.before > 0).sum())
     slots = {
@@ -311,7 +311,7 @@ def _words_of(
     }
 
 
-def _named(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
+def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
     """The words that a unit is said to write: nearer than chance, and no special tokens."""
     model = loaded(selection.recording)
     near = [label for id, label, of in nearest if of >= least and not model.is_special(id)]

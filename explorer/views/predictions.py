@@ -453,8 +453,22 @@ def head_and_neurons(shown: Screen) -> None:
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
     if part := heads.get(chosen["part"]):
         named_head(run.recording(), part, predicted(run, chosen["token"]).token)
+    offer_head(shown, part or logit_lens.largest_parts(decomposition)[0])
     has_ffns = bool(logit_lens.ffns(decomposition))
     tab.parts(shown, shown.tab.below if has_ffns else shown.tab.below[1:])
+
+
+def offer_head(shown: Screen, part: Part) -> None:
+    """What is known to change the answer without a head, where the answer is that of the word that
+    a text opens on, in a model as it was trained."""
+    run, chosen = shown.run, shown.chosen
+    is_answer = predicted(run, chosen["token"]).token == predicted(run).token
+    is_answer &= chosen["word"] is None and chosen["against"] is None
+    if part.kind != "head" or not is_answer or unmasked(run).edits:
+        return
+    at = {"layer": part.layer, "head": part.head, "attention": part.attention}
+    with st.container(key="offers-below"):
+        output.offers("offers.what_changes", run, at)
 
 
 def head_of_class(shown: Screen) -> None:
