@@ -171,10 +171,8 @@ export function bars(
         "stroke-dasharray": "5 3",
       });
     const marked = mark && mark[0] === which && mark[1] === at;
-    // Beside the end of the bar, which reads at a glance; where bars go both ways in a column of their own.
     const outlined = at === 0 && row.outline !== null ? zero + row.outline * unit : left;
-    const reach = ends[at][0] < 0 ? left + track : Math.max(place + length, outlined, left);
-    const beside = reach + 0.4 * letter;
+    const beside = Math.max(place + length, outlined, left) + 0.4 * letter; // the bar's own end
     pen.text(beside, middle, row.texts[at] ?? "", {
       bold: marked || row.selected,
       fill: marked ? look.primary : undefined,
