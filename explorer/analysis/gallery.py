@@ -211,12 +211,15 @@ def votes(run: Run) -> FindMeasure:
     return FindMeasure(float(len(vote.ballots)), numbers)
 
 
-def reads(run: Run, layer: int, head: int, piece: str) -> FindMeasure:
-    """The weight that a head gives from the last token to another, and its pattern."""
+def reads(run: Run, layer: int, head: int, word: str) -> FindMeasure:
+    """The weight that a head gives from the last token to a word of the text, its pieces together,
+    where it gives no word more, else 0; and a line from the last word to it."""
     recording = run.recording()
-    pattern = recording.attention[0].pattern[layer, head]
-    weight = float(pattern[-1, token_of(recording, piece)])
-    return FindMeasure(weight, {"cells": cells(pattern)})
+    grouped = words.words(recording.streams[0], recording.text)
+    row = np.add.reduceat(recording.attention[0].pattern[layer, head, -1], grouped.starts)
+    at = grouped.labels.index(word)
+    weight = float(row[at]) if int(row.argmax()) == at else 0.0
+    return FindMeasure(weight, {"words": [word, grouped.labels[-1]], "arcs": [[1, 0, 0]]})
 
 
 def _said_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
