@@ -83,9 +83,9 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
     for column in range(offset, len(figure.layers)):
         finding = figure.stops[column].finding
         before, after = lane.places[column - offset : column - offset + 2]
-        if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+)\. ", f"{finding} "):
+        if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+) place\. ", f"{finding} "):
             assert moved.groups() == (ordinal(before), ordinal(after))
-        elif left := re.search(r"leaves “.+?” at (\S+)\. ", f"{finding} "):
+        elif left := re.search(r"leaves “.+?” in (\S+) place\. ", f"{finding} "):
             assert left[1] == ordinal(before) == ordinal(after)
         elif stands := re.search(r"stands (\S+) of (\S+) words", finding):
             assert stands.groups() == (ordinal(after), f"{figure.n_words:,}")

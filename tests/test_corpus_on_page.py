@@ -41,7 +41,7 @@ def listed(app: AppTest) -> list[str]:
 def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     app = finished(page_at("sentences", layer="1", head="5"), go=False)
     patterns, highest, distances = panels_on(app)
-    assert "Layer 1, head 5" in patterns["finding"] and "of 10 sentences" in patterns["finding"]
+    assert "layer 1, head 5" in patterns["finding"] and "of 10 sentences" in patterns["finding"]
     assert patterns["figures"][0]["marks"] == [[1, 5, ""]] and distances["title"]
     assert "Pronouns attend to nouns" in patterns["figures"][0]["note"]
     assert app.selectbox(key="many_by menu").options[0] == "pronoun to noun (strongest)"
@@ -56,7 +56,7 @@ def test_the_head_that_heads_opens_on_is_followed_until_a_pattern_is_asked_for()
     app = finished(page_at("sentences"), go=False)
     recording = loaded(DEFAULT_MODEL).record(DEFAULT_TEXT)
     layer, head = opening.head(recording, recording.attention[0])
-    assert f"Layer {layer}, head {head} has a mean score" in panels_on(app)[0]["finding"]
+    assert f"layer {layer}, head {head} finds the noun" in panels_on(app)[0]["finding"]
     app.selectbox(key="many_by menu").set_value("previous").run()
     patterns = panels_on(clean(app))[0]
     assert "the highest of 32 heads" in patterns["finding"]
@@ -115,7 +115,7 @@ def test_a_long_reading_is_cancelled_loses_nothing_and_goes_on() -> None:
     # the sentence at which it was stopped is read to its end
     assert n <= stopped_after(app) <= n + 1
     assert app.button(key="many go").label == "Continue"
-    assert "over 60 sentences" in panels_on(finished(app))[0]["finding"]
+    assert "of 60 sentences" in panels_on(finished(app))[0]["finding"]
 
 
 def stopped_after(app: AppTest) -> int:

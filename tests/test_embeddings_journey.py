@@ -35,7 +35,7 @@ def test_a_reader_follows_apple_through_two_contexts(visitor: Visitor) -> None:
     page.get_by_role("heading", name="“apple” beside anchor words").wait_for()
     page.wait_for_selector(DONE)
     assert points(visitor, "[aria-pressed=true]") == ["apple (text 1)", "apple (text 2)"]
-    slider = page.get_by_role("slider", name="Vectors in a plane")
+    slider = page.get_by_role("slider", name="Words as points: near means similar")
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")

@@ -191,7 +191,10 @@ def test_the_page_opens_on_two_contexts_and_shows_one_or_three_dimensions() -> N
     app = opened()
     contexts, nearest = panels_on(app)
     assert len(contexts["figures"][1]["clouds"]) == 2 and len(nearest["figures"]) == 2
-    assert "in two contexts" in contexts["title"] and app.text_input(key="second").placeholder
+    assert (
+        "in this sentence and alone" in contexts["title"]
+        and app.text_input(key="second").placeholder
+    )
     assert not app.get("plotly_chart"), "loaded only when it is wanted"
     alone, _ = panels_on(opened(contexts="One"))
     assert len(alone["figures"][1]["clouds"]) == 1

@@ -154,7 +154,9 @@ def test_other_views_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Vi
     file = export.page(recording, "embeddings.contexts", model=encoder)
     page = alone(file, viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("[data-part=panel]").get_by_text("Vectors in a plane").count()
+    assert (
+        page.locator("[data-part=panel]").get_by_text("Words as points: near means similar").count()
+    )
 
     frame = export.page(recording, layer=0, head=3)._repr_html_()
     page = alone(f"<!doctype html><main data-drawn>notebook</main>{frame}").page

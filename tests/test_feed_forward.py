@@ -41,15 +41,21 @@ def test_the_units_add_up_to_the_update(model: str) -> None:
     assert panel.finding.startswith(f"Unit {unit.key} ") and unit.texts[0] in panel.finding
     ordered = np.cumsum(np.sort(shares)[::-1])
     assert f"The {int(np.argmax(ordered >= 0.5)) + 1:,} units" in panel.details[0]
-    tokens, *words = beside.figures
-    assert np.argmax(tokens.weights) < len(stream.tokens) and tokens.weights.max() == 1
-    assert len(words) == 1 and len(words[0].rows) == feed_forward.N_WORDS
-    d_model, n_vocab = update.size, run.recording().model.n_vocab
-    least = feed_forward.chance_of_nearest(d_model, n_vocab)
-    named = [row.label for row in words[0].rows if row.values[0] >= least]
+    assert np.argmax(beside.weights) < len(stream.tokens) and beside.weights.max() == 1
+    least = feed_forward.chance_of_nearest(update.size, run.recording().model.n_vocab)
+    loaded = run.loaded
+    hidden = loaded.ffn_activations(run.recording(), stream.name, layer, TOKEN)
+    named: list[str] = []  # of the unit on screen, when all are done
+    for row in sorted((each for each in bars.rows if each.key), key=lambda each: each.selected):
+        (ids,), (cosines,) = loaded.nearest(hidden.writes[[int(row.key)]], feed_forward.N_WORDS)
+        near = [id for id, cosine in zip(ids.tolist(), cosines) if cosine >= least]
+        named = loaded.labels([id for id in near if not loaded.is_special(id)])
+        named = list(named[: feed_forward.N_NAMED])
+        said = f"unit {row.key}" + (f": {', '.join(named)}" if named else "")
+        assert row.label == said
     if opened is not None:
         return
-    for label in named[: feed_forward.N_NAMED]:
+    for label in named:
         assert label in panel.finding
     assert ("writes words like" in panel.finding) == bool(named)
 
@@ -71,9 +77,9 @@ def test_the_unit_that_opens_writes_the_answer_with_the_largest_share() -> None:
     assert panel.at["layer"] == layer and panel.at["token"] == token
     (row,) = (each for each in panel.figures[0].rows if each.selected)
     assert row.key == str(unit) and row.values[0] == pytest.approx(share)
-    said = f"Unit {unit} writes the model’s answer, “{answer}”: {row.texts[0]} of what"
-    assert panel.finding.startswith(said)
-    assert answer in [each.label for each in panel.figures[1].figures[1].rows]
+    said = f"Unit {unit} writes the model’s answer, “{answer}”. It brings {row.texts[0]} of what"
+    assert panel.finding.startswith(said) and "the flow hides it" in panel.finding
+    assert answer in row.label.partition(": ")[2].split(", ")
 
 
 def test_the_chance_of_the_nearest_word_is_that_of_random_vectors() -> None:
@@ -92,8 +98,9 @@ def test_a_unit_is_its_own_row_of_the_weights() -> None:
     run, unit = Run("encoder", TEXT), 7
     panel = feed_forward.units(run, TOKEN, 1, unit)
     (row,) = (each for each in panel.figures[0].rows if each.selected)
-    assert row.key == str(unit) and row.values[1] == pytest.approx(panel.table["activation"][unit])
-    assert row.values[0] == pytest.approx(panel.table["share of the update"][unit])
+    assert row.key == str(unit) and row.values == pytest.approx(
+        (panel.table["share of the update"][unit],)
+    )
     # ReLU: zero or the input itself, token by token.
     after, before = panel.table["activation"], panel.table["before the activation"]
     np.testing.assert_allclose(after, np.maximum(before, 0), atol=SUMMED)
@@ -112,7 +119,7 @@ def test_the_tab_shows_the_selected_word_layer_and_unit_and_the_flow_leads_there
     panel, through = panels_on(app)
     assert through["title"].startswith("Through the FFN of layer 2")
     assert panel["title"].endswith("layer 2") and "“slept”" in panel["finding"]
-    assert "unit 11 " in f"{panel['figures'][1]['figures'][0]['title']} "
+    assert "unit 11 " in f"{panel['figures'][1]['title']} "
     lost = clean(page_at("feedforward", text=TEXT, token="999", layer="x", unit="99999999"))
     assert panels_on(lost)
     (flow,) = architecture.flow(Run("encoder", TEXT), 4).figures

@@ -4,7 +4,9 @@ shows it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from time import sleep
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import driver
@@ -33,6 +35,7 @@ def models_of(find: Find) -> set[str]:
     return {find.model, *(word for word in map(str, find.of.values()) if word in HEAVY)}
 
 
+CARDS = {name: each["card"] for name, each in lessons.written().items() if "card" in each}
 CASES = [
     pytest.param(find, id=find.id, marks=[pytest.mark.slow] if models_of(find) & HEAVY else [])
     for find in FINDS
@@ -43,9 +46,15 @@ CASES = [
 def test_a_find_passes_and_its_card_says_what_is_measured(find: Find) -> None:
     now = find.measured()
     assert now.value >= find.least, now
-    assert now.numbers.keys() == find.numbers.keys()
-    for name, number in now.numbers.items():
-        written = find.numbers[name]
+    agree(now.numbers, find.numbers)
+    assert "{" not in find.sentence and fill(find.says, now.numbers).count(" ") > 3
+
+
+def agree(measured: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """What is measured and what is told of it are the same numbers and words."""
+    assert measured.keys() == told.keys()
+    for name, number in measured.items():
+        written = told[name]
         if name == "cells":
             assert len(number) == len(written)
             pairs = [(one, other) for one, other in zip(number, written) if one != other]
@@ -54,14 +63,23 @@ def test_a_find_passes_and_its_card_says_what_is_measured(find: Find) -> None:
             assert written == pytest.approx(number, abs=ROUNDING), name
         else:
             assert written == number, name
-    assert "{" not in find.sentence and fill(find.says, now.numbers).count(" ") > 3
 
 
 def test_there_are_ten_of_at_least_four_models_and_six_tabs() -> None:
     assert len(FINDS) == len({find.id for find in FINDS}) == 10
     assert len(set().union(*map(models_of, FINDS))) >= 4
     assert len({find.tab for find in FINDS}) >= 6
-    assert {find.measure for find in FINDS} == {*measures.MEASURES}
+    of_lessons = {card["measure"] for card in CARDS.values()}
+    assert {find.measure for find in FINDS} | of_lessons == {*measures.MEASURES}
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_the_picture_of_a_lesson_is_what_is_measured_of_its_text(name: str) -> None:
+    of, card = lessons.written()[name], CARDS[name]
+    now = measures.measured(card["measure"], of["model"], of["text"], card.get("of", {}))
+    assert now.value >= card["least"]
+    agree(now.numbers, card["numbers"])
+    assert gallery.drawn(card["picture"], card["numbers"])["kind"] == card["picture"]
 
 
 @pytest.mark.parametrize("find", FINDS, ids=lambda find: find.id)
@@ -255,7 +273,7 @@ CUT = """() => {
   return [n, bad]; }"""
 
 
-def test_every_concept_and_every_lesson_has_a_sign() -> None:
+def test_every_concept_and_every_lesson_has_a_picture() -> None:
     code = bundle.modules()["card_pictures.js"].decode()
     drawn = {*re.findall(r'^  "?([\w-]+)"?: \(', code, re.MULTILINE)}
-    assert {*VIEWS, *lessons.written()} == drawn
+    assert {*VIEWS, *lessons.written()} - {*CARDS} == drawn

@@ -85,7 +85,7 @@ def test_every_arrangement_is_read_and_said_as_it_is(
     lens, logit = lens_panels.lens(run), attribution.logit(run)
     said = " ".join((*lens.details, *logit.details))
     assert state in said and parts in said
-    *groups, total = logit.figures[0].rows
+    *groups, total = logit.figures[1].rows
     ends = sum(row.values[0] for row in groups)
     assert ends == pytest.approx(total.values[0], abs=TOTAL)
 
@@ -156,7 +156,7 @@ def test_the_lens_begins_where_the_answer_is_among_the_likeliest_for_good(
         assert max(ranks[first:]) < opening.TOP_RANKS
     assert not first or max(ranks[first - 1 :]) >= opening.TOP_RANKS or len(shown) == 4
     assert (f" {first} earlier rows" in panel.figures[0].note) == (first > 0)
-    leads = "leads only at the very end" if ranks[-2] else "leads from"
+    leads = "leads all words only at the very end" if ranks[-2] else "leads all words from"
     assert leads in panel.finding
 
 

@@ -163,9 +163,11 @@ def test_of_a_decoder_the_next_word_is_what_turns() -> None:
 
 def test_beside_one_head_it_is_offered_only_where_the_answer_turns_without_it() -> None:
     run = Run("encoder", WAITER)
-    turning, *_ = offers.of_head(run.recording(), "self", 1, 7)
-    assert (turning.kind, turning.layer, turning.head) == (offers.HEAD, 1, 7)
-    expect_kept(run, turning)
+    turning, copied = offers.of_head(run.recording(), "self", 1, 7)  # two at most
+    for offer, kind in ((turning, offers.HEAD), (copied, offers.PATCH)):
+        assert (offer.kind, offer.layer, offer.head) == (kind, 1, 7)
+        expect_kept(run, offer)
+    assert "text with *he was late*" in offers_text.what(copied)
     for layer, head in ((0, 1), (2, 1)):
         made = offers.of_head(run.recording(), "self", layer, head)
         assert all(each.kind == offers.CHANGE for each in made)

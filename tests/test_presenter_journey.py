@@ -113,7 +113,7 @@ PAGES = {
     "/predict?tab=generate&model=decoder&seed=1": ["Most likely next tokens"],
     f"/predict?tab=lens&model=encoder&{EDIT}": ["edits: no positions"],
     "/predict?tab=translate&model=translator": ["model translator"],
-    "/predict?tab=attribution&model=encoder": ["Largest contributions"],
+    "/predict?tab=attribution&model=encoder": ["What speaks for", "in the order of the network"],
     f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
     "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],
     "/experiment?tab=patching&model=encoder": ["Effect of patching"],

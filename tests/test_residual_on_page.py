@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import DEGREES, STORED, SUMMED
 
 from explorer.analysis import gradients as gradient_tables
-from explorer.analysis import opening
+from explorer.analysis import logit_lens, opening
 from explorer.analysis import residual as measures
 from explorer.analysis.formatting import fixed, percent, power, tenths
 from explorer.panels import gradients, residual
@@ -148,7 +148,12 @@ def test_the_update_that_opens_turns_the_guess_most(model: str, text: str) -> No
     assert {row.texts[0] for row in rows} <= {tenths(each) for each in p}
     steps = np.abs(np.diff(p))
     before, after = (tenths(p[int(steps.argmax()) + at]) for at in (0, 1))
-    told = re.search(r"” (?:rises|falls) from (.+) to (.+)\.$", panel.finding)
+    told = re.search(r"” (?:rises|falls) from (.+?%) to (.+?%)\.", panel.finding)
+    behind = np.flatnonzero(lens.rank[:, token] > 0)  # the sites where another word leads
+    first = int(behind[-1]) + 1 if len(behind) else 0
+    if "." in lens.sites[first] and first < len(lens.sites) - 1:
+        name = logit_lens.site_name(lens.sites[first])
+        assert not behind.size or f"leads all words from {name} on" in panel.finding
     if steps.max() < opening.TURNS:
         assert told is None and "by 5 points or more" in panel.finding
         norms = [row.values[1] for row in rows]

@@ -836,15 +836,13 @@ class Frame:
 @dataclass(frozen=True, eq=False)
 class Steps(Figure):
     """Frames behind a slider, of which one is on show. choice: the name of the address that holds
-    the frame's key; plays: True where the frames are a sequence in time; opens_at_first: on a page
-    they play once, from the first to the current one. whole: a figure above all frames, each of
-    which is one of its rows; a press on one shows its frame."""
+    the frame's key; plays: True where the frames are a sequence in time. whole: a figure above all
+    frames, each of which is one of its rows; a press on one shows its frame."""
 
     frames: tuple[Frame, ...] = ()
     current: int = 0
     choice: str = ""
     plays: bool = False
-    opens_at_first: bool = False
     whole: Links | Matrix | None = None
 
     @classmethod

@@ -4,6 +4,7 @@ called as the `measure` of its find."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -192,6 +193,35 @@ def disagreement(run: Run, other: str) -> FindMeasure:
     return FindMeasure(float(min(n_votes, n_votes_there)), numbers)
 
 
+def votes(run: Run) -> FindMeasure:
+    """The number of tested heads that vote on the clearest pronoun of a text; the pronoun and the
+    nouns that they name in their order, and a line to each, those of most votes first."""
+    recording = run.recording()
+    vote = next(iter(RecordingFacts(recording).votes(recording.attention[0].name)), None)
+    if vote is None:
+        return FindMeasure(0.0, {})
+    labels = words.words(recording.streams[0], recording.text).labels
+    nouns = Counter(each.noun for each in vote.ballots)
+    shown = sorted({vote.row, *nouns})
+    lines = [
+        [shown.index(vote.row), shown.index(noun), min(at, 1)]
+        for at, (noun, _) in enumerate(nouns.most_common())
+    ]
+    numbers = {"words": [labels[at] for at in shown], "arcs": lines}
+    return FindMeasure(float(len(vote.ballots)), numbers)
+
+
+def reads(run: Run, layer: int, head: int, word: str) -> FindMeasure:
+    """The weight that a head gives from the last token to a word of the text, its pieces together,
+    where it gives no word more, else 0; and a line from the last word to it."""
+    recording = run.recording()
+    grouped = words.words(recording.streams[0], recording.text)
+    row = np.add.reduceat(recording.attention[0].pattern[layer, head, -1], grouped.starts)
+    at = grouped.labels.index(word)
+    weight = float(row[at]) if int(row.argmax()) == at else 0.0
+    return FindMeasure(weight, {"words": [word, grouped.labels[-1]], "arcs": [[1, 0, 0]]})
+
+
 def _said_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
     """The words of a text, and of the clearest vote its pronoun and its noun by their places among
     these, with the number of votes; None where no noun is named."""
@@ -209,7 +239,7 @@ MEASURES: Mapping[str, Callable[..., FindMeasure]] = {
     each.__name__: each
     for each in (
         *(lost_answer, turned_answer, orders, repeats, learned),
-        *(mirrored, crossing, resting, disagreement),
+        *(mirrored, crossing, resting, disagreement, votes, reads),
     )
 }
 

@@ -1,7 +1,8 @@
 """Offers: what is known to change a model's answer on this text, each measured before it is made.
 
 A head or a word is offered to be taken out where the answer turns without it: the word that led
-loses at least LEAST_LOSS, and another leads. A change of words is offered where the vote on the
+loses at least LEAST_LOSS, and another leads. What a head writes is offered to be copied from the
+changed text where the answer turns with that. A change of words is offered where the vote on the
 pronoun (`votes`) moves to another noun, and another model where its heads name another noun. Of
 each kind the one that changes most. Where nothing passes there is no offer.
 
@@ -23,13 +24,14 @@ from explorer.analysis.votes import Vote
 from explorer.analysis.word_classes import is_word
 from models.caching import in_slot, kept, loaded
 from models.cancellation import TimeLimit, expect_wanted
-from models.edits import Edit, HideToken, ZeroHead, to_line
+from models.edits import Edit, HideToken, PatchHead, ZeroHead, to_line
 from models.recording import Recording
 from models.results import largest, softmax
 from models.run import Run, run_of
 
 # The kinds.
-HEAD, WORD, CHANGE, MODELS, BOTH, THIRD = "head", "word", "change", "models", "both", "third"
+HEAD, WORD, PATCH, CHANGE = "head", "word", "patch", "change"
+MODELS, BOTH, THIRD = "models", "both", "third"
 SWAPPED = {"he": "she", "she": "he"}  # pronouns that are tried for each other
 LEAST_LOSS = 0.1  # of a probability
 LEAST_VOTES = 2  # for a noun
@@ -245,14 +247,41 @@ def head_out(answer: Answer, work: PassBudget) -> Offer | None:
 
 @kept
 def of_head(recording: Recording, attention: str, layer: int, head: int) -> tuple[Offer, ...]:
-    """What is offered beside one head: to take it out where the answer turns without it, and the
+    """What is offered beside one head, two at most: to take it out where the answer turns without
+    it, to copy from the changed text what it writes there where the answer turns with that, and the
     change of words that moves the vote."""
     if recording.edits:
         return ()
-    answer = answer_of(recording)
-    out = None if answer is None else _head_out(answer, [(attention, layer, head)])
-    changed = (each for each in own_offers(recording) if each.kind == CHANGE)
-    return tuple(filter(None, (out, *changed)))
+    answer, at = answer_of(recording), (attention, layer, head)
+    changed = next((each for each in own_offers(recording) if each.kind == CHANGE), None)
+    if answer is None:
+        return (changed,) if changed else ()
+    copied = _patched(answer, at, changed) if changed else None
+    return tuple(filter(None, (_head_out(answer, [at]), copied, changed)))[:2]
+
+
+def _patched(answer: Answer, at: tuple[str, int, int], changed: Offer) -> Offer | None:
+    """The head with what it writes in the changed text, where both have their words at the same
+    places and the answer turns; None where it does not."""
+    name, layer, head = at
+    text = dict(changed.address)["text"]
+    model, own = loaded(answer.recording), answer.recording.streams[0]
+    edit = PatchHead(text, layer, head, name)
+    is_alike = len(model.record(text).streams[0].tokens) == len(own.tokens)
+    turned = _turning(answer, [(edit,)]) if is_alike else None
+    if turned is None:
+        return None
+    return Offer(
+        PATCH,
+        _address(answer, (edit,)),
+        answer.word,
+        name,
+        layer,
+        head,
+        old=changed.old,
+        new=changed.new,
+        guesses=turned[1],
+    )
 
 
 def _head_out(answer: Answer, heads: Heads) -> Offer | None:

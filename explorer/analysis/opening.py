@@ -408,6 +408,32 @@ class Guesses:
         return self.sites[at] if change[at] >= TURNS else None
 
 
+class Settled(NamedTuple):
+    """The site from which on the answer at a token leads for good, as the lens reads all sites,
+    and the word (id) that led before."""
+
+    site: str
+    before: int
+
+    def layer(self, last: int) -> int:
+        """The layer of the site; of one behind all layers the `last`."""
+        number = self.site.partition(".")[0]
+        return int(number) if number.isdecimal() else last
+
+
+@kept
+def settled(recording: Recording, stream: str, token: int) -> Settled | None:
+    """Where the answer at a token of a stream begins to lead for good; None for one that leads from
+    before the first layer on. For a model that predicts words in the stream."""
+    lens = loaded(recording).lens(recording, stream, token=token)
+    first = int(logit_lens.settled_sites(lens.rank)[0])
+    sites, last = lens.sites, len(lens.sites) - 1
+    is_before = not any(each.partition(".")[0].isdecimal() for each in sites[: first + 1])
+    if is_before:
+        return None
+    return Settled(sites[min(first, last)], int(lens.top_ids[first - 1, 0, 0]))
+
+
 @kept
 def guesses(recording: Recording, stream: str, token: int, layers: bool) -> Guesses | None:
     """The guesses at a token along a stream, by whole layers or sub-layers; None for a model that

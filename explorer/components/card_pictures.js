@@ -154,18 +154,6 @@ const LESSONS = {
     rect(164, 38, 48, 9, "fill") +
     rect(164, 52, 30, 9, "half") +
     rect(164, 66, 14, 9, "pale"),
-  "first-attention": ([first, second, third]) =>
-    path("M46 66C52 2 182 2 188 66", "far") +
-    path("M112 66C116 36 180 36 184 66") +
-    text(46, 86, first, 17, "deep") +
-    text(112, 86, second, 17, "near") +
-    text(188, 86, third, 17),
-  "decoder-and-nepal": ([first, second]) =>
-    grid(8, 6, 8, 11.5, (row, column) => (column > row ? "" : column === 0 ? "fill" : "pale")) +
-    text(162, 30, `${first} …`, 15) +
-    text(162, 54, second, 15) +
-    path("M124 66h76v26h-76z") +
-    text(162, 85, "?", 16, "near"),
   "what-breaks": (words) =>
     each(words, (word, at) => {
       const y = 12 + (84 / words.length) * at;

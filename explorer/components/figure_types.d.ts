@@ -456,13 +456,12 @@ export interface Stack extends Figure {
   main: number;
 }
 
-/** Frames behind a slider, of which one is on show. choice: the name of the address that holds the frame's key; plays: True where the frames are a sequence in time; opens_at_first: on a page they play once, from the first to the current one. whole: a figure above all frames, each of which is one of its rows; a press on one shows its frame. */
+/** Frames behind a slider, of which one is on show. choice: the name of the address that holds the frame's key; plays: True where the frames are a sequence in time. whole: a figure above all frames, each of which is one of its rows; a press on one shows its frame. */
 export interface Steps extends Figure {
   frames: Frame[];
   current: number;
   choice: string;
   plays: boolean;
-  opens_at_first: boolean;
   whole: Links | Matrix | null;
 }
 

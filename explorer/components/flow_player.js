@@ -628,10 +628,12 @@ function stage(view) {
     const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
       a.localeCompare(b),
     );
-    const offered = labels.length > 1 ? labels : [];
+    const few = labels.length < 2; // which are no choice
+    const offered = few ? [] : labels;
     bus.tell({
       stage: { ...questionOf(figure), words: offered },
     });
+    field.placeholder = say(few ? "type_alone" : "type");
     choices.replaceChildren(
       ...offered.map((label) =>
         make(

@@ -118,9 +118,11 @@ function mostAttended(figure, word, at) {
 
 const [MEANING, FILLER, SINK] = [0, 1, 2];
 
-/** What the selected word's largest weight in a head goes to. @param {any} figure @param {number[] | null} word @param {number} at */
+/** What the selected word's largest weight in a head goes to; a head that votes for a word reads it, of which the pieces count together. @param {any} figure @param {number[] | null} word @param {number} at */
 function reads(figure, word, at) {
   if (!word || word[0] || !figure.says?.meaning) return MEANING;
+  const heads = figure.shape[1];
+  if (voteOf(figure, Math.floor(at / heads), at % heads)) return MEANING;
   const best = mostAttended(figure, word, at);
   return figure.sinks.includes(best) ? SINK : figure.fillers.includes(best) ? FILLER : MEANING;
 }

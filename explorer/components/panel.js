@@ -760,7 +760,7 @@ const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !o
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
-  const { frames, choice, title, current, plays, opens_at_first } = view.figures[at];
+  const { frames, choice, title, current, plays } = view.figures[at];
   const last = frames.length - 1;
   const walked = isWalked(view.figures[at]);
   const [pace, led] = [walked ? READING : PLAY, view.figures.some(isFlow)];
@@ -802,11 +802,11 @@ function slider(view, at, finding) {
     view.root.removeEventListener("pointerdown", stop);
     play.textContent = names[0];
   };
-  const run = (/** @type {number} */ to, end = last, echo = false) => {
+  const run = (/** @type {number} */ to) => {
     if (!view.root.isConnected) return;
-    if (to === end) pause();
-    else next = setTimeout(run, pace, to + 1, end, echo);
-    go(to, echo);
+    if (to === last) pause();
+    else next = setTimeout(run, pace, to + 1);
+    go(to);
   };
   const start = () => {
     if (next) {
@@ -839,14 +839,6 @@ function slider(view, at, finding) {
     if (!led) hearKeys(view, (event, inside) => stepKey(view, at, event, inside));
   }
   input.oninput = () => view.figures[at].go(Number(input.value));
-  if (opens_at_first && current && !view.opened && !still()) {
-    view.figures[at].current = 0;
-    input.value = "0";
-    label.textContent = frames[0].label;
-    play.textContent = names[1];
-    next = setTimeout(run, pace, 1, current, true); // the address keeps naming none
-  }
-  view.opened = true;
   const own = (plays || walked) && !led && play;
   return make("div", "slider", own, walk("Back", -1), walk("Next", 1), input, label);
 }

@@ -171,14 +171,16 @@ export function bars(
         "stroke-dasharray": "5 3",
       });
     const marked = mark && mark[0] === which && mark[1] === at;
-    pen.text(left + track + 0.4 * letter, middle, row.texts[at] ?? "", {
+    const outlined = at === 0 && row.outline !== null ? zero + row.outline * unit : left;
+    const beside = Math.max(place + length, outlined, left) + 0.4 * letter; // the bar's own end
+    pen.text(beside, middle, row.texts[at] ?? "", {
       bold: marked || row.selected,
       fill: marked ? look.primary : undefined,
       room: x + width - left - track - 0.3 * letter,
     });
     if (framed.some(([row, column]) => row === which && column === at)) {
       const wide = pen.width(row.texts[at] ?? "", { bold: true }) + 0.4 * letter;
-      pen.frame([left + track + 0.2 * letter, middle - 0.45 * pitch, wide, 0.9 * pitch]);
+      pen.frame([beside - 0.2 * letter, middle - 0.45 * pitch, wide, 0.9 * pitch]);
     }
   }
 }

@@ -64,7 +64,9 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     views: what draws each row, by its id."""
     state = st.session_state
     place, tab = places.place_of(visit.page), places.tab_of(visit.page)
-    titles = {each.id: needs.title(each, visit.model) for each in places.PLACES[place].tabs}
+    # Another model that a tab is shown for renames no other tab.
+    chosen = visit.replaced_model.model if visit.replaced_model else visit.model
+    titles = {each.id: needs.title(each, chosen) for each in places.PLACES[place].tabs}
     key = f"tabs of {place}"
     state[key] = titles[tab.id]
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))

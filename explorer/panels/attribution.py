@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import figures, logit_lens, predictions, residual
+from explorer.analysis import figures, flow, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
@@ -171,9 +171,11 @@ def logit(
         likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
         lines.append(words("odds", word=likelier[0], against=likelier[1], odds=odds))
     return Panel(
-        title=words("title"),
+        title=words("title_two", word=on.word, against=on.against)
+        if on.against
+        else words("title"),
         finding=" ".join(lines) + why_at_the_end(on.at),
-        figures=(_sum(on, total), _strongest(on, part)),
+        figures=(_strongest(on, part), _sum(on, total)),
         table=logit_lens.parts_file(on.attribution),
         details=_method(on, total),
         caption=(words("caption", **slots),),
@@ -190,10 +192,25 @@ def _largest(on: LogitParts, largest: Part) -> str:
     if not on.against:
         return words("most", **slots)
     likelier, other = (on.word, on.against)[:: 1 if difference >= 0 else -1]
-    slots |= {"word": likelier, "against": other}
+    slots |= {"word": likelier, "against": other, "reads": _reads(on, largest)}
     if abs(largest.value) < STANDS_OUT * abs(difference):
         return words("small", **slots)
     return words("pushes" if largest.value * difference >= 0 else "opposes", **slots)
+
+
+def _reads(on: LogitParts, part: Part) -> str:
+    """What a head reads at the token, in a part of a sentence: another word, to which it gives the
+    most; "" for no word, and for a part that is no head."""
+    if part.kind != "head":
+        return ""
+    recording = on.at.recording
+    of = next(each for each in recording.attention if each.name == part.attention)
+    row = of.pattern[flow.layer_numbers(of).index(part.layer), part.head, on.at.token]
+    key, stream = int(row.argmax()), recording.stream(of.key)
+    is_itself = of.key == on.at.stream.name and key == on.at.token
+    if is_itself or stream.special[key] or not is_text_word(stream.tokens[key]):
+        return ""
+    return sentences(CONCEPT, "logit")("reads", key=stream.tokens[key])
 
 
 def logit_parts(
@@ -459,7 +476,10 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     if n := len(parts) - len(listed):
         rest = logit_lens.parts_sum(on.attribution) - sum(row.values[0] for row in rows)
         rows.append(BarRow(plural(n, "smaller part"), (rest,), (_short(rest),)))
-    return Bars(title=words("strongest"), select=("part",), columns=("",), rows=tuple(rows))
+    is_two = bool(on.against) and not loaded(on.at.recording).capabilities.classes
+    name = "strongest_two" if is_two else "strongest"
+    title = words(name, word=on.word, against=on.against)
+    return Bars(title=title, select=("part",), columns=("",), rows=tuple(rows))
 
 
 def _ratio(exponent: float) -> str:

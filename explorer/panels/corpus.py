@@ -195,9 +195,11 @@ def patterns(
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
+    if tested := _tested(run, read):
+        finding = "mean"
     return Panel(
         title=words("title"),
-        finding=_tested(run, read)
+        finding=tested
         + words(
             finding if np.isfinite(mean) else "never",
             **read.slots,

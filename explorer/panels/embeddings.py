@@ -386,7 +386,7 @@ def contexts(
         columns[words("others")] = values[1]
     is_matched = on.mate is not None
     return Panel(
-        title=words("title_two" if is_two else "title_one", word=on.word),
+        title=words(_title_of(on, is_two), word=on.word),
         finding=" ".join((_finding(on, values, is_two), *_unread(on))),
         figures=(
             Chart(
@@ -445,6 +445,16 @@ def _similarities(on: WordPath) -> tuple[tuple[str, ...], np.ndarray]:
     return (name, words("others")), np.stack((all_words[:, at], rest.mean(1)))
 
 
+def _title_of(on: WordPath, is_two: bool) -> str:
+    """The name of the title."""
+    return "title_one" if not is_two else "title_alone" if _is_alone(on) else "title_two"
+
+
+def _is_alone(on: WordPath) -> bool:
+    """True where the second text is the word by itself."""
+    return on.recordings[1].text.casefold() == on.word.strip().casefold()
+
+
 def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     words = sentences(CONCEPT, "contexts")
     cosines = [fixed(round(float(each), 2)) for each in (values[0, 0], *values[:, -1])]
@@ -453,8 +463,10 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     slots = {"word": on.word, "start": start, "end": end}
     if is_two and on.mate is None:
         return words("missing", **slots)
-    if is_two and on.recordings[1].text.casefold() == on.word.strip().casefold():
-        return words("by_itself" if values[0, -1] <= UNMOVED else "by_itself_still", **slots)
+    if is_two and _is_alone(on):
+        scale = words("scale") + (words("scale_others", **beside) if beside else "")
+        moved = "by_itself" if values[0, -1] <= UNMOVED else "by_itself_still"
+        return f"{words(moved, **slots)}{scale}."
     if not is_two:
         more = words("alone_baseline", **beside) if beside else ""
         return words("alone", **slots) + more

@@ -30,6 +30,7 @@ from explorer.analysis.formatting import (
 from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
+from explorer.panels.masks import can_hide
 from explorer.panels.selection import (
     LAYER,
     FirstStream,
@@ -48,7 +49,7 @@ from models.run import Run
 
 CONCEPT = "feed_forward"
 N_UNITS, N_WORDS, N_TOKENS = 5, 4, 60
-N_NAMED = 4  # words in the finding
+N_NAMED = 3  # words of a unit
 
 
 def hidden_units(run: Run, chosen: Mapping[str, Any]) -> range:
@@ -116,17 +117,17 @@ def units(
         unit = int(order[0]) if opened is None else opened.unit
     unit = place_of("unit", unit, n)
     fewest = ffn.fewest_for(shares[:-1])
-    model = loaded(selection.recording)
-    nearest = [] if is_covered else _nearest_words(selection, hidden, unit)
+    listed = order[shares[order] > 0][:N_UNITS].tolist()
+    listed = listed if unit in listed else [*listed[: N_UNITS - 1], unit]
+    written = {} if is_covered else _words_of(selection, hidden, listed)
     least = chance_of_nearest(hidden.rows.shape[1], selection.recording.model.n_vocab)
-    named = [
-        label for id, label, cosine in nearest if cosine >= least and not model.is_special(id)
-    ][:N_NAMED]
+    named = {each: _words_said(selection, words, least) for each, words in written.items()}
+    nearest = written.get(unit, [])
     above = int((hidden.before > 0).sum())
     slots = {
         "unit": unit,
         "share": percent(float(shares[unit])),
-        "written": words("written", words=", ".join(named)) if named else "",
+        "written": words("written", words=", ".join(named[unit])) if named.get(unit) else "",
         "word": selection.word,
         "above": f"{above:,}",
         "are": "is" if above == 1 else "are",
@@ -140,8 +141,8 @@ def units(
         if is_covered
         else _told_of(words, slots, opened, unit, nearest, selection),
         figures=(
-            _units(hidden, shares, order[shares[order] > 0][:N_UNITS], unit, shows.ffn_biases),
-            Stack(figures=(_tokens(selection, hidden, unit), *_words(nearest, unit))),
+            _units(shares, listed, unit, named, shows.ffn_biases, selection.word),
+            _tokens(selection, hidden, unit),
         ),
         table={
             "unit": np.arange(n),
@@ -152,6 +153,7 @@ def units(
         },
         details=(
             words("active", **slots) + _half(words, slots, fewest),
+            *_cosines(nearest, unit),
             *_made_of(selection, hidden, least if nearest else None),
         ),
         caption=(words("caption", token=token, **slots),),
@@ -166,14 +168,20 @@ def _told_of(
     slots: Mapping[str, Any],
     opened: opening.HiddenUnit | None,
     unit: int,
-    nearest: list[tuple[int, str, float]],
+    nearest: Nearest,
     selection: StreamSelection,
 ) -> str:
     """Sentence on a unit: that its words hold the answer, or how much of the update it has; and
     where no words of a unit hold the answer, that."""
     if opened is not None and opened.unit == unit:
         answer = next((label for id, label, _ in nearest if id == opened.answer), "")
-        return words("answers", **slots, answer=answer) if answer else words("finding", **slots)
+        if answer:
+            is_read = (
+                can_hide(selection.recording) and not selection.stream.special[selection.token]
+            )
+            in_sight = words("in_sight", **slots) if is_read else ""
+            return words("answers", **slots, answer=answer) + in_sight
+        return words("finding", **slots)
     finding = words("finding", **slots)
     recording = selection.recording
     is_read = selection.stream is logit_lens.read_stream(recording)
@@ -225,28 +233,33 @@ def _made_of(
 
 
 def _units(
-    hidden: FFNActivations, shares: np.ndarray, listed: np.ndarray, selected: int, has_bias: bool
+    shares: np.ndarray,
+    listed: list[int],
+    selected: int,
+    named: Mapping[int, list[str]],
+    has_bias: bool,
+    word: str,
 ) -> Bars:
-    """The units with the largest shares, the selected one, all others together, and the bias."""
+    """The units that are listed, each with the words that it writes, all others together, and the
+    bias."""
     words = sentences(CONCEPT, "units")
-    if selected not in listed:
-        listed = np.append(listed[: N_UNITS - 1], selected)
+    label = lambda unit: ": ".join((words("unit", unit=unit), ", ".join(named.get(unit, ()))))
     rows = [
         BarRow(
-            words("unit", unit=each),
-            (float(shares[each]), float(hidden.after[each])),
-            (percent(float(shares[each])), fixed(float(hidden.after[each])) * (each == selected)),
+            label(each).removesuffix(": "),
+            (float(shares[each]),),
+            (percent(float(shares[each])),),
             selected=each == selected,
             key=str(each),
         )
-        for each in listed.tolist()
+        for each in listed
     ]
     rest = float(shares[:-1].sum() - shares[listed].sum())
     others = [(plural(len(shares) - 1 - len(listed), "other"), rest)]
     others += [(words("bias"), float(shares[-1]))] if has_bias else []
-    rows += [BarRow(label, (value, 0.0), (percent(value), "")) for label, value in others]
-    columns = words("share"), words("activation")
-    return Bars(title=words("largest"), select=("unit",), columns=columns, rows=tuple(rows))
+    rows += [BarRow(name, (value,), (percent(value),)) for name, value in others]
+    title = words("largest" if any(named.values()) else "largest_bare", word=word)
+    return Bars(title=title, select=("unit",), columns=(words("share"),), rows=tuple(rows))
 
 
 def _tokens(selection: StreamSelection, hidden: FFNActivations, unit: int) -> TokenRow:
@@ -278,28 +291,38 @@ def chance_of_nearest(d_model: int, n_vocab: int) -> float:
     return float((location + np.euler_gamma / root) / np.sqrt(d_model))
 
 
-def _nearest_words(
-    selection: StreamSelection, hidden: FFNActivations, unit: int
-) -> list[tuple[int, str, float]]:
-    """The words whose embeddings are most similar to what the unit writes, as (token id, label,
-    cosine); none where the model has no such words or the unit writes nothing."""
-    model, written = loaded(selection.recording), hidden.writes[[unit]]
-    if not written.any():
-        return []
+Nearest = list[tuple[int, str, float]]  # token id, label, cosine
+
+
+def _words_of(
+    selection: StreamSelection, hidden: FFNActivations, units: list[int]
+) -> dict[int, Nearest]:
+    """The words whose embeddings are most similar to what each unit writes, by the unit; none of
+    one that writes nothing, and where the model has no such words."""
+    model, written = loaded(selection.recording), hidden.writes_of(np.asarray(units))
+    active = [at for at in range(len(units)) if written[at].any()]
     try:
-        ids, cosines = model.nearest(written, N_WORDS)
+        ids, cosines = model.nearest(written[active], N_WORDS) if active else ((), ())
     except (ValueError, AttributeError):
-        return []
-    tokens = ids[0].tolist()
-    return list(zip(tokens, model.labels(tokens), cosines[0].tolist()))
+        return {}
+    return {
+        units[at]: list(zip(near.tolist(), model.labels(near.tolist()), cosine.tolist()))
+        for at, near, cosine in zip(active, ids, cosines)
+    }
 
 
-def _words(nearest: list[tuple[int, str, float]], unit: int) -> tuple[Bars, ...]:
-    """Words by their cosines with what the unit writes; nothing where there are none."""
+def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
+    """The words that a unit is said to write: nearer than chance, and no special tokens."""
+    model = loaded(selection.recording)
+    near = [label for id, label, of in nearest if of >= least and not model.is_special(id)]
+    return near[:N_NAMED]
+
+
+def _cosines(nearest: Nearest, unit: int) -> tuple[str, ...]:
+    """Sentence on how similar words are to what a unit writes; nothing where there are none."""
     words = sentences(CONCEPT, "units")
-    rows = tuple(BarRow(label, (cosine,), (fixed(cosine),)) for _, label, cosine in nearest)
-    title = words("nearest", unit=unit)
-    return (Bars(title=title, columns=(words("cosine"),), rows=rows),) if rows else ()
+    each = [words("near", word=label, cosine=fixed(cosine)) for _, label, cosine in nearest]
+    return (words("nearest", unit=unit, words=", ".join(each)),) if each else ()
 
 
 # ---- the way through -----------------------------------------------------------------------------

@@ -182,13 +182,13 @@ def _between(race: Race, at: int, first: int, last: int) -> str:
     """Of layers between two that are told one by one: what the guess has been."""
     now, layers = race.now, list(race.now.way.layers)
     guesses = dict.fromkeys(now.word(layers[each])[0] for each in range(first, at + 1))
-    quoted = [f"“{each}”" for each in guesses]
-    many = len(quoted) > 1
+    quoted = [f"“{each}”" for each in guesses if word_classes.is_word(each)]
+    kind = "no_word" if not quoted else "stays" if len(guesses) == 1 else "wanders"
     name = "of_one" if first == last else "of_many"
     return " ".join(
         (
             WORDS(name, first=layers[first], last=layers[last]),
-            WORDS("wanders" if many else "stays", words=_listed(quoted)),
+            WORDS(kind, words=_listed(quoted)),
             _stands(race, at),
         )
     )
@@ -248,17 +248,20 @@ def _told(race: Race, at: int) -> str:
     slots = {"layer": layer, "answer": answer, "before": ordinal(before), "after": ordinal(after)}
     source = brought(now.way, layer)
     is_last = at == len(places) - 2
-    led = now.lens.top_ids[:, 0, 0]
-    rest = WORDS("from_there", share=percent(source.share), word=source.word) if source else ""
-    if before > 1 and after == 1 and max(places[at + 1 :]) == 1:
-        other = now.label(int(led[now.ends[layer - 1]])) if layer - 1 in now.ends else ""
+    rest = ""
+    if source is not None and source.is_word:
+        rest = WORDS("from_there", share=percent(source.share), word=source.word)
+    parts = _by_parts(race, at)
+    if now.settled and now.settled[0] == layer:
         name = "decides_last" if is_last else "decides"
-        return " ".join((WORDS(name, other=other, **slots), _by_parts(race, at) or rest))
+        other = now.label(now.settled[1])
+        return " ".join((WORDS(name, other=other, **slots), parts or rest)).strip()
     if source is not None and source.is_fetched:
         share = WORDS("of_fetched", share=percent(source.share))
         return " ".join((WORDS("fetches", word=source.word, **slots), share))
     name = "lifts" if after < before else "drops" if after > before else "leaves"
-    return " ".join((WORDS(name, **slots), rest)).strip()
+    is_lost = before == after and parts  # between its heads and its FFN
+    return " ".join((WORDS(name, **slots), parts if is_lost else rest)).strip()
 
 
 def _by_parts(race: Race, at: int) -> str:

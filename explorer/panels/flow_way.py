@@ -243,11 +243,21 @@ class LensReading:
         """The layers, by their order, that change the place of the answer most."""
         return flow_analysis.layers_that_matter(self.places(int(self.lens.final_id[0])))
 
+    @cached_property
+    def settled(self) -> tuple[int, int] | None:
+        """The layer within which the answer begins to lead for good, and the word (id) that led
+        before; None where no layer does that."""
+        found = opening.settled(self.way.recording, self.way.stream.name, self.way.token)
+        return found and (found.layer(max(self.way.layers)), found.before)
+
     @property
     def slow(self) -> tuple[int, ...]:
         """The layers, by their order, that are told one by one: all of a few."""
-        n = len(self.way.layers)
-        return tuple(range(n)) if n <= FEW_LAYERS else self.matters
+        layers = list(self.way.layers)
+        if len(layers) <= FEW_LAYERS:
+            return tuple(range(len(layers)))
+        settled = [layers.index(self.settled[0])] if self.settled else []
+        return tuple(sorted({*self.matters, *settled}))
 
     def middles(self, slow: Sequence[int]) -> dict[int, tuple[int, ...]]:
         """The places of the words that race (id) after the attention of some layers, by their

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from explorer.analysis import offers, opening
 from explorer.analysis.figures import TextTable
-from explorer.analysis.offers import BOTH, CHANGE, HEAD, MODELS, THIRD, WORD, Offer
+from explorer.analysis.offers import BOTH, CHANGE, HEAD, MODELS, PATCH, THIRD, WORD, Offer
 from explorer.analysis.shared_votes import shared_votes
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
@@ -26,6 +26,7 @@ PLACES = {
     CHANGE: {},
     HEAD: {"tab": "edit"},
     WORD: {"tab": "edit"},
+    PATCH: {"tab": "edit"},
     MODELS: {"tab": "compare", "compare": "Model"},
     BOTH: {"tab": "compare", "compare": "Model"},
     THIRD: {"tab": "compare", "compare": "Model"},

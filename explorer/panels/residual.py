@@ -408,7 +408,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     equation = _equation(selection, place)
     return Panel(
         title=words("title", **slots),
-        finding=words(kind, **slots),
+        finding=words(kind, **slots) + _since(recording, selection.stream.name, token),
         figures=(
             _listed(places, guesses, norms, at, slots),
             Stack(figures=(replace(equation, note=""),)),
@@ -430,6 +430,16 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         at={"site": site, "stream": selection.stream.name, "run": hidden if is_hidden else run},
         numbers=numbers,
     )
+
+
+def _since(recording: Recording, stream: str, token: int) -> str:
+    """Sentence on the site from which on the guess leads for good, as the lens and the flow have
+    it."""
+    found, words = opening.settled(recording, stream, token), sentences(CONCEPT, "guess")
+    if found is None:
+        return ""
+    is_last = not found.site.partition(".")[0].isdecimal()
+    return words("leads_last" if is_last else "leads", site=logit_lens.site_name(found.site))
 
 
 def _listed(
@@ -862,7 +872,6 @@ def _histogram(
         current=current,
         choice="norm_step",
         plays=True,
-        opens_at_first=stage is None,
     )
 
 

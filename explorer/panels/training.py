@@ -384,7 +384,11 @@ def checkpoints(
     says, *more = _findings(
         courses, chosen, is_chosen=is_chosen, taught=taught, other=other, brief=bool(led)
     )
-    rises = " ".join(filter(None, (_jump_note(loss), model_card.loss_note(run.model))))
+    jump, note = _jump_note(loss), model_card.loss_note(run.model)
+    if led and jump:  # the leap is what strikes the eye
+        why, end, rest = note.partition(". ")
+        says, more = f"{jump} {why}{end.strip()}".strip(), [says, *more]
+        jump, note = "", rest
     return Panel(
         title=words("title"),
         finding=led + says,
@@ -395,13 +399,13 @@ def checkpoints(
                 float(steps[at]),
                 phases=model_card.phases(run.model),
             ),
-            replace(_grids(run.model, measures, at, chosen), opens_at_first=step is None),
+            _grids(run.model, measures, at, chosen),
         ),
         table=_columns(stages, courses, loss),
         details=(
             *more,
             *(evidence(chosen)[1:] if chosen else ()),
-            *(rises,) * bool(rises),
+            *filter(None, (" ".join(filter(None, (jump, note))),)),
             *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
             *what_counts(),
             *meanings(each.habit for each in courses),

@@ -48,17 +48,21 @@ class Find:
         return fill(self.says, self.numbers)
 
     def drawn(self) -> dict[str, Any]:
-        """Its picture, as `card_pictures.js` takes it."""
-        numbers = self.numbers
-        if self.picture == "bars":
-            return {"kind": "bars", "bars": _bars(numbers)}
-        names = {"arcs": ("words", "arcs"), "links": ("above", "below", "links")}
-        own = names.get(self.picture, ("cells",))
-        return {"kind": self.picture, **{name: numbers[name] for name in own}}
+        """Its picture."""
+        return drawn(self.picture, self.numbers)
 
     def measured(self) -> FindMeasure:
         """What is measured now. It reads the text in the model."""
         return gallery.measured(self.measure, self.model, self.text, self.of)
+
+
+def drawn(picture: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The picture of a card, as `card_pictures.js` takes it, with the numbers of a measure."""
+    if picture == "bars":
+        return {"kind": "bars", "bars": _bars(numbers)}
+    names = {"arcs": ("words", "arcs"), "links": ("above", "below", "links")}
+    own = names.get(picture, ("cells",))
+    return {"kind": picture, **{name: numbers[name] for name in own}}
 
 
 def _bars(numbers: Mapping[str, Any]) -> list[list[Any]]:

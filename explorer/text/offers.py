@@ -24,6 +24,8 @@ def what(offer: Offer, mark: Mark = marked) -> str:
         return words("title_reads", reads=mark(offer.reads), **slots)
     if offer.kind == offers.WORD:
         return words("title", word=mark(offer.old))
+    if offer.kind == offers.PATCH:
+        return words("title", layer=offer.layer, head=offer.head, new=mark(offer.new))
     if offer.kind in (offers.CHANGE, offers.BOTH):
         return words("title", old=mark(offer.old), new=mark(offer.new))
     return words("title", second=literal(offer.new))
@@ -79,6 +81,7 @@ def _is_name(said: Said) -> bool:
 RESULTS = {
     offers.HEAD: _turned,
     offers.WORD: _without,
+    offers.PATCH: _turned,
     offers.CHANGE: _moved,
     offers.MODELS: _disagree,
     offers.BOTH: _of_both,

@@ -20,8 +20,8 @@ from explorer.panels.choice import FALSE, TRUE, Choice
 from explorer.state import models, url_state
 from explorer.state.settings import settings
 from explorer.state.visit import visit
+from explorer.text import gallery, places
 from explorer.text import lesson as lesson_text
-from explorer.text import places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import named, sentences
@@ -64,7 +64,9 @@ def lessons_tab(
 def _card(run: Run, name: str) -> LeadCard:
     """A lesson that comes with the app, which a press begins; why it cannot be where it cannot."""
     about = lessons.written()[name]
-    picture = {"kind": "sign", "name": name, "words": about.get("sign", [])}
+    sign = {"kind": "sign", "name": name, "words": about.get("sign", [])}
+    card = about.get("card")
+    picture = gallery.drawn(card["picture"], card["numbers"]) if card else sign
     card = LeadCard(name, about["title"], picture, says=about["about"])
     try:
         first, n = lessons.beginning(run, name)

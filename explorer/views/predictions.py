@@ -143,10 +143,14 @@ def step(model: str, text: str) -> bool:
     return True
 
 
-def write_answer(model: str, text: str, draft: drafts.Draft) -> None:
-    """Write the answer to a question to its end, or as far as an answer goes."""
-    while len(draft.tokens) < generation.MOST_OF_ANSWER and step(model, text):
-        catch_up(draft, loaded(model).record(text).model.n_vocab)
+def write_answer(run: Run, draft: drafts.Draft, title: DeltaGenerator) -> None:
+    """Write the answer to a question to its end, or as far as an answer goes, and show each token
+    as it comes. title: where the answer stands."""
+    title.title(WORDS("begins"), anchor=False)
+    while len(draft.tokens) < generation.MOST_OF_ANSWER and step(run.model, run.text):
+        catch_up(draft, run.recording().model.n_vocab)
+        text = generation.answer_text(run, [word.id for word in draft.tokens])
+        title.title(f"{literal(text)} …", anchor=False)
 
 
 def play(model: str, text: str) -> None:
@@ -207,9 +211,6 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
         no_room(run, str(reason))
         return
     catch_up(draft, run.recording().model.n_vocab)
-    if visit.answering:
-        visit.answering = False
-        write_answer(model, text, draft)
     if playing and not step(model, text):
         st.rerun()  # the text is over
     catch_up(draft, run.recording().model.n_vocab)
@@ -234,10 +235,15 @@ def show_answer(run: Run, draft: drafts.Draft) -> None:
     name = "answers" if is_chat else "continues"
     box = st.container(key="answer" if is_chat else "continuation", gap="xxsmall")
     box.caption(WORDS(name, model=model, text=asked))
+    title = box.empty()
+    if visit.answering:
+        visit.answering = False
+        with box, st.spinner(WORDS("writing")):
+            write_answer(run, draft, title)
     said = ".".join(str(word.id) for word in draft.tokens)
     with box, st.spinner(WORDS("writing")):
         ids = generation.written_ids(run, said)
-    box.title(_marked(run, said, ids), anchor=False)
+    title.title(_marked(run, said, ids), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", key="answers"):
         st.button(
             WORDS("sample"), key="sample answer", icon=":material/casino:", on_click=sample_answer
@@ -447,8 +453,22 @@ def head_and_neurons(shown: Screen) -> None:
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
     if part := heads.get(chosen["part"]):
         named_head(run.recording(), part, predicted(run, chosen["token"]).token)
+    offer_head(shown, part or logit_lens.largest_parts(decomposition)[0])
     has_ffns = bool(logit_lens.ffns(decomposition))
     tab.parts(shown, shown.tab.below if has_ffns else shown.tab.below[1:])
+
+
+def offer_head(shown: Screen, part: Part) -> None:
+    """What is known to change the answer without a head, where the answer is that of the word that
+    a text opens on, in a model as it was trained."""
+    run, chosen = shown.run, shown.chosen
+    is_answer = predicted(run, chosen["token"]).token == predicted(run).token
+    is_answer &= chosen["word"] is None and chosen["against"] is None
+    if part.kind != "head" or not is_answer or unmasked(run).edits:
+        return
+    at = {"layer": part.layer, "head": part.head, "attention": part.attention}
+    with st.container(key="offers-below"):
+        output.offers("offers.what_changes", run, at)
 
 
 def head_of_class(shown: Screen) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import training
+from explorer.analysis.formatting import plural
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu
 from explorer.layout.controls import pick
@@ -163,8 +164,10 @@ def show_result(task: str) -> None:
         return
     text = max(model_descriptions.examples(task).values(), key=len)
     with st.spinner(places.ROWS["checkpoints"].wait):
-        panel = training_panels.checkpoints(Run(task, text))
-    st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
+        run = Run(task, text)
+        panel, size = training_panels.checkpoints(run), run.recording().model
+    shown = {"model": literal(model_names.title(task)), "text": literal(text)}
+    st.caption(WORDS("result", layers=plural(size.n_layer, "layer"), heads=size.n_head, **shown))
     mounts.panel(panel.bare, "live result", lambda: None)
 
 
