@@ -3,6 +3,7 @@ that moves faster than what it sends."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -236,7 +237,9 @@ def takes_home(teacher: Visitor) -> None:
     page.wait_for_selector(".results:has-text('1 question')")
     with page.expect_download() as table:
         press(teacher, "CSV")
-    rows = list(csv.DictReader(io.StringIO(table.value.path().read_text("utf-8-sig"))))
+    data = table.value.path().read_bytes()
+    assert data.startswith(codecs.BOM_UTF8), "for spreadsheets"
+    rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
     assert (
         sum(int(row["vote 1"]) for row in rows) == 3 and [row["letter"] for row in rows][0] == "A"
     )

@@ -7,12 +7,15 @@ import base64
 import pytest
 from driver import Visitor, browser_test
 from playwright.sync_api import expect
+from tcp_proxy import Cable
+from test_silence_journey import cable, distant
 
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
 from models.recording_file import to_npz
 from models.run import Run
 
+__all__ = ["cable", "distant"]  # pytest finds them here
 SAY = sentences("browser", "dropped")
 # A drop as a browser makes it: True where the page keeps the browser from opening the file.
 DROP = """([name, type, data]) => {
@@ -73,3 +76,17 @@ def test_a_dropped_lesson_is_opened_with_the_text_on_screen(visitor: Visitor) ->
     title = visitor.page.get_by_label("Title").last
     expect(title).to_have_value("Barking")
     assert "Dogs" in visitor.page.url
+
+
+@browser_test
+@pytest.mark.parametrize("name", ["mine.npz", "lesson.json"])
+def test_a_file_that_a_silent_server_does_not_open_is_said_not_to_be(
+    cable: Cable, distant: Visitor, name: str
+) -> None:
+    page = distant.open().page
+    page.clock.install()
+    cable.flows.clear()
+    drop(distant, name, b"{}")
+    page.clock.run_for(62_000)  # it waits for a minute, and the sentence stands for some seconds
+    expect(page.locator(SIGN)).to_have_text(SAY("late", name=name))
+    cable.flows.set()

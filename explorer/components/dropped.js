@@ -12,7 +12,7 @@ const say = sentences("dropped");
 const FIELD = "[data-testid=stFileUploaderDropzone]"; // which takes what is dropped on it by itself
 const TEXT = /\.(txt|text|md|csv|tsv)$/i;
 const LESSONS = "/learn"; // the address of the tab that opens one
-const [LOOKS, BETWEEN] = [100, 100]; // at a page that is on its way, and ms between two
+const [LOOKS, BETWEEN] = [600, 100]; // at a page that is on its way, and ms between two
 const TOLD = 8000; // ms that a sentence stands
 
 /** The field of the text. @typedef {{ longest: number, draw: (text: string) => void }} Field */
@@ -59,8 +59,11 @@ async function openRecording(file) {
   if (!input()) {
     const menu = () => document.querySelector(".st-key-model_menu button");
     const button = () => document.querySelector(".st-key-open-recording button");
+    // What is in the menu comes piece by piece: it is whole when its run has ended.
+    const isRunning = () => document.querySelector("[data-test-script-state=running]");
+    const isWhole = () => document.querySelector(".st-key-models") && !isRunning();
     press(menu());
-    if (!(await there(() => document.querySelector(".st-key-models")))) return;
+    if (!(await there(() => button() || isWhole()))) return tellLate(file);
     if (!button()) {
       press(menu());
       return tell(say("no_recordings"));
@@ -98,14 +101,17 @@ async function there(find) {
   }
 }
 
-/** Give a file to a field as if it had been chosen there. @param {Element | null | undefined} input @param {File} file */
+/** Give a file to a field as if it had been chosen there, or say that none came. @param {Element | null | undefined} input @param {File} file */
 function give(input, file) {
-  if (!input) return;
+  if (!input) return tellLate(file);
   const list = new DataTransfer();
   list.items.add(file);
   /** @type {HTMLInputElement} */ (input).files = list.files;
   input.dispatchEvent(new InputEvent("change", { bubbles: true }));
 }
+
+/** @param {File} file */
+const tellLate = ({ name }) => tell(say("late", { name }));
 
 /** @type {HTMLElement | undefined} */
 let line;
