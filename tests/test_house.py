@@ -95,7 +95,7 @@ FLOORS = [
     (
         r"explorer/components/.*",
         {"numpy", "streamlit"},
-        r"explorer\.components\..*|explorer\.analysis\.figures|explorer\.text\.templates",
+        r"explorer\.components\..*|explorer\.qr_code|explorer\.analysis\.figures|explorer\.text\.templates",
     ),
     (
         r"explorer/panels/.*",
@@ -115,6 +115,7 @@ FLOORS = [
         r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|"
         r"models\.(notices|version)",
     ),
+    (r"explorer/qr_code\.py", {"segno"}, r"()"),
     (
         r"explorer/notebook_widget\.py",
         {"anywidget", "traitlets"},
@@ -176,8 +177,8 @@ FLOORS = [
     (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
     (
         r"explorer/classroom/.*",
-        {"starlette", "segno", "itsdangerous"},
-        r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.(templates|places|lesson))",
+        {"starlette", "itsdangerous"},
+        r"explorer\.(classroom|state|server)\..*|explorer\.(qr_code|components\.bundle|text\.(templates|places|lesson))",
     ),
     (
         r"explorer/state/url_state\.py",

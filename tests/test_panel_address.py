@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import shlex
 import subprocess
@@ -29,7 +30,7 @@ from explorer import figure_engine
 from explorer.analysis.csv import plain_columns
 from explorer.components import codec
 from explorer.figure_export import Sheet
-from explorer.panels import address, spec
+from explorer.panels import address, interventions, spec
 from explorer.panels.choice import choices_of, parameters
 from explorer.server import panel
 from explorer.server.headers import HEADERS
@@ -457,6 +458,28 @@ def test_a_computation_ends_with_its_reader() -> None:
         with pytest.raises(Cancelled):
             making.result(timeout=30)
     assert compute_queue.waiting() == 0
+
+
+def test_the_passes_without_each_word_end_with_their_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pass a word is made; the reader leaves in the second."""
+    asked = panel.parse("flow_beam.each_word.json", [("text", "The old dog sleeps in the sun.")])
+    gone, passes, predict = threading.Event(), [], interventions.Pair.prediction
+
+    def prediction(*arguments: Any) -> Any:
+        passes.append(arguments)
+        if len(passes) == 2:
+            gone.set()
+        return predict(*arguments)
+
+    monkeypatch.setattr(interventions.Pair, "prediction", prediction)
+    with pytest.raises(Cancelled):
+        panel._computed(asked, gone)
+    assert len(passes) == 2
+    gone.clear()
+    whole = json.loads(gzip.decompress(panel._computed(asked, gone).packed))
+    assert len(passes) - 2 == whole["table"]["row"].count("word") > 2
 
 
 def test_a_browser_that_goes_is_waited_for_no_longer(ask: TestClient) -> None:

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import driver
 import numpy as np
 import pytest
+import segno
 from conftest import HOSTILE, needs_smollm2
 from driver import Visitor
 from PIL import Image
@@ -24,8 +25,9 @@ from starlette.testclient import TestClient
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.figures import PictureCard
 from explorer.analysis.findings import ALIGNED, PAIRS, select_findings
+from explorer.analysis.formatting import tenths
 from explorer.analysis.terminology import sorted_edits
-from explorer.panels import card, predictions
+from explorer.panels import architecture, card, flow_beam, predictions
 from explorer.panels.spec import FILES, Panel
 from explorer.server import shared_link
 from explorer.server.routes import MIDDLEWARE, ROUTES
@@ -38,6 +40,7 @@ from models.run import Run
 
 SIZE = (1200, 630)
 ANNA = "Anna called her sister because she had lost her keys."
+WAITER = "The waiter brought the soup but it was cold."
 LONG = (
     "The trophy did not fit in the suitcase because it was too big, and so the tall man who had "
     "carried it all the way from the old station to the hotel on the hill left it with the porter."
@@ -366,6 +369,74 @@ def test_share_hands_out_a_card_and_a_loop_that_moves(visitor: Visitor, tmp_path
         page.get_by_role("button", name="Loop as SVG").click()
     fetched.value.save_as(tmp_path / "loop.svg")
     assert_moves(page, tmp_path)
+    link = page.locator(".stCode").inner_text().replace("\n", "")
+    with page.expect_download(timeout=driver.PATIENCE) as fetched:
+        page.get_by_role("button", name="Loop as WebP").click()
+    fetched.value.save_as(tmp_path / "loop.webp")
+    assert_carries_its_address(tmp_path, link)
+
+
+def assert_carries_its_address(folder: Path, link: str) -> None:
+    """The card shows the address as a code, module by module, and each file names it; the loop as
+    an animated WebP is of six seconds and 1.5 MB at most."""
+    with Image.open(folder / "card.png") as card:
+        assert card.info["Source"] == link
+        image = np.asarray(card.convert("L"))
+    code = np.array([[*row] for row in segno.make(link, error="l", micro=False).matrix]) > 0
+    dark = np.argwhere(image[450:, 1000:] < 100)  # what is black, in the corner of the code
+    (top, left), (foot, right) = dark.min(0), dark.max(0)
+    side = (foot - top + 1) / len(code)
+    middles = ((np.arange(len(code)) + 0.5) * side).astype(int)
+    seen = image[450:, 1000:][np.ix_(top + middles, left + middles)] < 128
+    assert right - left == foot - top and (seen == code).all()
+    names = ElementTree.fromstring((folder / "loop.svg").read_text("utf-8"))
+    assert [each.text for each in names.iter() if each.tag.endswith("desc")] == [link]
+    assert (folder / "loop.webp").stat().st_size <= 1_500_000
+    lasts = 0
+    with Image.open(folder / "loop.webp") as loop:
+        assert loop.getexif()[0x010E] == link and loop.n_frames > 10
+        for frame in range(loop.n_frames):
+            loop.seek(frame)
+            loop.load()
+            lasts += loop.info["duration"]
+    assert lasts == 6000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "text"), [("encoder", WAITER), ("decoder", "Ram pushed Hari")])
+def test_an_answers_card_names_the_word_without_which_least_of_it_is_left(
+    model: str, text: str
+) -> None:
+    run = Run(model, text)
+    panel = card.answer(run)
+    flow = architecture.flow(run, beam="end").figures[0]
+    table = flow_beam.each_word(run).table
+    words = [at for at, row in enumerate(table["row"]) if row == "word"]
+    left = {table["word"][at]: table["probability"][at] for at in words}
+    least = min(left, key=left.__getitem__)
+    (figure,) = panel.figures
+    lane = flow.lanes[0]
+    assert f"“{lane.label}”" in panel.finding and figure.says == (panel.finding,)
+    assert ("because of" in panel.finding) == (left[least] <= lane.chance / 2)
+    assert lane.text in figure.about and f"“{least}” {tenths(left[least])}" in figure.about
+    drawn = words_of(figure)
+    (edge,) = figure.edges
+    assert (drawn[edge.source], drawn[edge.target]) == (least, lane.label)
+
+
+@driver.browser_test
+def test_a_card_tells_no_answer_before_the_light_is_on(visitor: Visitor) -> None:
+    """Then it is of what is on screen: the answer, and what an ablation makes of it."""
+    page = visitor.page
+    lane = architecture.flow(Run("encoder", WAITER), beam="end").figures[0].lanes[0]
+    for query, is_told in (("", False), ("&flow_beam=end", True), ("&flow_beam=end&off=1.7", True)):
+        page.goto(f"{visitor.server}/architecture?text={WAITER.replace(' ', '+')}{query}")
+        page.wait_for_selector(".panel[data-token]")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        page.get_by_role("button", name="Share", exact=True).click()
+        shown = page.locator(".share svg.card")
+        shown.wait_for()
+        assert (lane.text in shown.text_content()) == is_told
 
 
 def assert_moves(page: object, folder: Path) -> None:

@@ -6,7 +6,6 @@ few kilobytes and, every twenty seconds, a few bytes.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,7 +13,6 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-import segno
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     HTMLResponse,
@@ -26,6 +24,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
+from explorer import qr_code
 from explorer.classroom.codes import CODE_LENGTH, normalized_code
 from explorer.classroom.service import LONGEST_REASON, ClassService
 from explorer.classroom.store import MemoryStore, TooMany, Unknown
@@ -97,12 +96,8 @@ async def qr_picture(request: Request) -> Response:
     parts = urlsplit(address) if len(address) <= MAX_QR_ADDRESS else urlsplit("")
     if parts.scheme not in ("http", "https") or parts.netloc != request.headers.get("host"):
         return PlainTextResponse(REFUSALS("no_address"), 400)
-    svg = io.BytesIO()
-    segno.make(address, error="m", micro=False).save(
-        svg, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, xmldecl=False
-    )
     return Response(
-        svg.getvalue(), media_type="image/svg+xml", headers={"Cache-Control": "no-store"}
+        qr_code.svg(address), media_type="image/svg+xml", headers={"Cache-Control": "no-store"}
     )
 
 

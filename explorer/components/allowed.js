@@ -29,7 +29,7 @@ export const HTML = {
 
 export const SVG = {
   elements: all(
-    "circle defs g image linearGradient path pattern rect stop style svg text title tspan",
+    "circle defs desc g image linearGradient path pattern rect stop style svg text title tspan",
   ),
   attributes: all(
     `${ARIA} aria-roledescription class cx cy d data-at data-box data-cells data-names data-select`,

@@ -3,6 +3,7 @@
 // lanes, the guess after a layer, and how far a layer that is told slowly has come.
 
 import { counted, ordinal } from "./number_format.js";
+import { LAYER, leading } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -114,11 +115,8 @@ export function placesOf(figure, lane) {
       now: mix(before, middle, part),
     };
   }
-  return {
-    from: middle,
-    to: after,
-    now: mix(middle, after, share(ms, SLIDE, SLIDE + GLIDE)),
-  };
+  const part = share(ms, SLIDE, SLIDE + GLIDE);
+  return { from: before, to: after, now: mix(middle, after, part) };
 }
 
 /** The colour of a word in a lane: the answer's, that of a word of the text of the same spelling, or none. @param {Pen} pen @param {Flow} figure @param {any} lane @param {boolean} isAnswer */
@@ -383,6 +381,11 @@ export function track(pen, figure, plan) {
   const x = Math.max(from, at - wide / 2);
   const free = (/** @type {number} */ a, /** @type {number} */ b) =>
     !isDragged || b < x - 4 || a > x + wide + 4;
+  const opening = (
+    /** @type {number} */ at,
+    /** @type {any} */ what,
+    /** @type {() => void} */ draw,
+  ) => leading(pen, figure.stops[at]?.levels[LAYER]?.select ?? {}, what, draw);
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ each) => {
     const isTold = matters.includes(each);
     const size = {
@@ -408,11 +411,14 @@ export function track(pen, figure, plan) {
       free(m - half, m + half) &&
       pen.isFree(pen.box(m, y - 1.3 * letter, label, size))
     )
-      pen.text(m, y - 1.3 * letter, label, size);
+      opening(
+        each,
+        { label: say("open", { layer: layer.layer }), name: "flow-name flow-stop" },
+        () => pen.text(m, y - 1.3 * letter, label, size),
+      );
   });
   if (!isDragged) return;
-  pen.select = ["beam"];
-  pen.target({ select: ["drag"], label: name, name: "beam-pill", double: true }, () => {
+  opening(isEnd(figure) ? -1 : current, { label: name, name: "beam-pill", double: true }, () => {
     pen.rect(x, y - 1.1 * letter, wide, 2.2 * letter, {
       rx: 1.1 * letter,
       fill: "#1a1f2e",

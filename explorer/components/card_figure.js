@@ -2,13 +2,14 @@
 // The picture card: a sentence with an arc from a word to the one that it attends to, in large type
 // and in the light colours, whatever the screen shows.
 
+import { qrCode } from "./address_code.js";
 import layout from "./card_layout.toml.js";
 import { onPaper } from "./theme.js";
 import { isLeftwards, visual } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
-/** @typedef {import("./figure_types").PictureCard} PictureCard */
+/** @typedef {import("./figure_types").PictureCard & { address?: import("./address_code.js").Address }} PictureCard */
 /** A word as it stands: its text, its role, and its box. @typedef {{ text: string, role: string, left: number, wide: number, line: number, middle: number }} Word */
 
 const {
@@ -34,13 +35,24 @@ export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
   pen.rect(x, y, WIDE * unit, HIGH * unit, { fill: pen.look.paper, class: "card" });
   says(pen, figure, at);
   sentence(pen, figure, at);
-  const { foot: size } = layout;
+  const { foot: size, host: small, code: side } = layout;
   const style = { size, alpha: 0.85 };
-  const name = pen.width(figure.name, { size, bold: true });
+  const { address } = figure;
   const [left, foot] = at(MARGIN, HIGH - MARGIN);
-  const [right] = at(WIDE - MARGIN, 0);
-  pen.text(left, foot, figure.about, { ...style, room: right - left - name - 2 * size * unit });
-  pen.text(right, foot, figure.name, { size, bold: true, anchor: "end", fill: pen.look.primary });
+  const coded = address?.code.size ? side + 20 : 0;
+  const [right] = at(WIDE - MARGIN - coded, 0);
+  const lines = Math.max(
+    pen.width(figure.name, { size, bold: true }),
+    pen.width(address?.host ?? "", { size: small }),
+  );
+  pen.text(left, foot, figure.about, { ...style, room: right - left - lines - 2 * size * unit });
+  const end = { anchor: /** @type {const} */ ("end"), fill: pen.look.primary };
+  const up = address ? 0.75 * small * unit : 0;
+  pen.text(right, foot - up, figure.name, { size, bold: true, ...end });
+  if (address) {
+    pen.text(right, foot + 0.85 * small * unit, address.host, { size: small, ...end });
+    qrCode(pen, address, [...at(WIDE - MARGIN - side, HIGH - 30 - side), side * unit]);
+  }
   [pen.look, pen.letter] = [look, letter];
   return HIGH * unit;
 }
@@ -151,7 +163,7 @@ function sentence(pen, figure, at) {
 function fitting(pen, figure) {
   const [first] = figure.edges;
   const role = (/** @type {number} */ at) =>
-    figure.says.length < 2 || !first
+    !first || (figure.says.length < 2 && figure.edges.length > 1)
       ? ""
       : at === first.source
         ? "query"

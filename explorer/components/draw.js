@@ -434,7 +434,7 @@ export class Pen {
       "aria-pressed": `${Boolean(pressed)}`,
     };
     const attributes = {
-      class: double ? "target" : `target button ${name}`.trim(),
+      class: `target${double ? "" : " button"} ${name}`.trim(),
       ...(double ? { "aria-hidden": "true" } : button),
       "data-select": JSON.stringify(select),
       "data-names": JSON.stringify(this.select),

@@ -22,7 +22,7 @@ import {
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
 import { count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
-import { HEAD, LAYER, lightOn, seen, zoomOf } from "./flow_zoom.js";
+import { HEAD, LAYER, leading, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -48,8 +48,8 @@ const OUT = 25; // letters of the words that come out, with the way to them
 const WIDE = [16, 8.2]; // letters of the column under the beam, and of one that matters in the end
 const NARROWS = 8; // columns of which the others are no spines
 const SUMS = [[0.62], [0.34, 0.68]]; // of a layer's width, where its attentions end
-const DOWN = [[0.58], [0.3, 0.58]]; // the same where layers run downwards
-const LONG = 10; // letters of a layer that runs downwards, and of the one in focus half as many more
+const DOWN = [[0.48], [0.26, 0.5]]; // the same where layers run downwards
+const [LONG, SHORT] = [10, 7]; // letters of a layer under the beam that runs downwards, and of another one of a few
 const THIN = 1; // letters of a layer's width beside one that is opened
 const MIDDLE = 0.4; // of the width, that these take at most
 const HEADS = [[0.76], [0.39, 0.8]]; // of an opened layer's width, where its attentions' heads end
@@ -145,7 +145,7 @@ function planned(pen, figure, { x, y, width, height }) {
   );
   const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
   const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
-  const tokens = labels.length + gap / ROW + (turned ? 1.2 : BETWEEN / ROW) * last;
+  const tokens = labels.length + (turned ? 1.2 * last : (gap + BETWEEN * last) / ROW);
   const isOpen = figure.level >= LAYER;
   const isDark = isAsked(figure);
   const [head, below] = isOpen ? [3.4, 2] : isDark ? [1, 1] : [6.2, figure.says ? 4.2 : 2];
@@ -181,10 +181,10 @@ function planned(pen, figure, { x, y, width, height }) {
   const wide = wideOf(figure);
   const large = Math.max(1, wide.length);
   const opened = (figure.level === LAYER ? HIGH * countOf(focusOf(figure)) + 7 : 6) * letter;
-  const [narrow, under] = n > NARROWS ? [0.42, 0.8 * WIDE[0]] : [0.45 * LONG, LONG];
+  const [narrow, under] = n > NARROWS ? [0.42, 0.8 * WIDE[0]] : [SHORT, LONG];
   const long = isOpen
     ? THIN * letter * (n - 1) + opened
-    : (narrow * (n - large) + large * (isEnd(figure) ? under / large : under)) * letter;
+    : (narrow * (n - large) + large * (isEnd(figure) ? SHORT : under)) * letter;
   const whole = turned ? long : width - (start - x) - out - inner;
   const others = Math.max(1, n - large);
   const broad = WIDE[isEnd(figure) ? 1 : 0] * letter * wide.length;
@@ -235,14 +235,6 @@ function focusing(pen, layer, head, label, draw, more = {}) {
   pen.select = ["attention", "layer", "head"];
   const select = [more.attention ?? of, `${layer.layer}`, `${head}`];
   pen.target({ select, label, ...more.target }, draw);
-  pen.select = before;
-}
-
-/** A part that a press leads on from. @param {Pen} pen @param {Record<string, string>} to @param {any} what @param {() => void} draw */
-function leading(pen, to, what, draw) {
-  const before = pen.select;
-  pen.select = Object.keys(to);
-  pen.target({ select: Object.values(to), ...what }, draw);
   pen.select = before;
 }
 
@@ -298,17 +290,14 @@ function light(pen, turned) {
   return id;
 }
 
-/** A part of a layer that a press opens where it is under the beam, else brings the beam to. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {number} at @param {() => void} draw @param {any} [more] */
+/** A part of a layer that a press opens, or where the model shows none of it brings the beam to. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {number} at @param {() => void} draw @param {any} [more] */
 function pressed(pen, figure, layer, at, draw, more = {}) {
-  const inFocus = isFocus(figure, layer);
   const label = say("layer", { layer: layer.layer });
-  const target = { pressed: inFocus && figure.head < 0, ...more };
-  const opens = figure.stops[at].levels[LAYER];
+  const target = { pressed: isFocus(figure, layer) && figure.head < 0, ...more };
   if (isAsked(figure)) return draw();
-  if (figure.level === 0 && (inFocus || isEnd(figure)) && opens)
-    leading(pen, opens.select, { label, ...target }, draw);
-  else if (figure.level === 0) leading(pen, { beam: `${at}` }, { label, ...target }, draw);
-  else focusing(pen, layer, "", label, draw, { target });
+  if (figure.level) return focusing(pen, layer, "", label, draw, { target });
+  const opens = figure.stops[at].levels[LAYER]?.select ?? { flow_beam: `${at}` };
+  leading(pen, opens, { label, ...target }, draw);
 }
 
 /** The name of a layer and its heads. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
@@ -535,10 +524,9 @@ function column(pen, figure, plan, layer, at) {
         fill: look.primary,
       });
   });
-  const box = plan.turned ? 0.77 : 0.84; // of its width
+  const box = plan.turned ? 0.82 : 0.84; // of its width
   const ffn = box + (0.92 - box) * apart;
-  if (!isSpine && layer.ffn !== null)
-    square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer), ms);
+  if (!isSpine && layer.ffn !== null) square(pen, figure, plan, layer, [from + ffn * wide, across]);
   if (!figure.level && !figure.zoom.open && isFocus(figure, layer))
     tags(pen, figure, plan, layer, [from, wide, ffn]);
   guess(pen, figure, plan, layer, at, isSpine);
@@ -617,15 +605,18 @@ function eachHead(pen, figure, plan, layer, attention, where) {
   });
 }
 
-/** The FFN, a box as large as its update, whose lid opens under the beam. @param {Pen} pen @param {Plan} plan @param {FlowLayer} layer @param {number[]} place @param {boolean} isStop @param {number} [ms] */
-function square(pen, plan, layer, [along, across], isStop, ms) {
+/** The FFN, a box as large as its update, whose lid opens under the beam. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} place */
+function square(pen, figure, plan, layer, [along, across]) {
   const { letter, look } = pen;
+  const isStop = isFocus(figure, layer);
+  const ms = isStop ? figure.ms : undefined;
   const ffn = layer.ffn ?? 0;
   const side = (1.1 + 1.1 * ffn) * letter;
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
-  const label = [say("ffn", { layer: layer.layer, share: percent(ffn) }), layer.units]
+  const { box } = figure.stops[figure.layers.indexOf(layer)];
+  const label = [say("ffn", { layer: layer.layer, share: percent(ffn) }), layer.units, box]
     .filter(Boolean)
     .join("; ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
@@ -698,7 +689,12 @@ function guess(pen, figure, plan, layer, at, isSpine) {
   const [changed] = isEnd(figure) && isTold ? figure.lanes.filter(({ were }) => were >= 0) : [];
   if (plan.turned) {
     if (isTold && !figure.level)
-      flap(pen, figure, across + (across > 16 * letter ? -6 : 6) * letter, to - 1.5 * letter);
+      flap(
+        pen,
+        figure,
+        across + (across > plan.rows[0] + 12 * letter ? -6 : 6) * letter,
+        to - 1.5 * letter,
+      );
     else if (isTold) besideRow(pen, figure, plan, layer, at, `“${word}”`, { bold: true }, true);
     if (changed) changes(pen, figure, plan, y);
     return;

@@ -159,15 +159,28 @@ export function levelBeside(figure, isIn, column) {
   return select ? { ...select, flow_beam: beamOf(figure) } : undefined;
 }
 
+/** The column at a place of the window, undefined where there is none. @param {View} view @param {{ clientX: number, clientY: number }} place */
+function columnAt(view, { clientX, clientY }) {
+  const svg = view.boxes[view.beam.at].firstChild;
+  const { left, top } = svg.getBoundingClientRect();
+  const [across, down] = [clientX - left, clientY - top];
+  const column = [...svg.querySelectorAll("g.flow-layer")].find((each) => {
+    const [x, y, wide, high] = each.getAttribute("data-box").split(" ").map(Number);
+    return across >= x && across < x + wide && down >= y && down < y + high;
+  });
+  return column && Number(column.getAttribute("data-at"));
+}
+
 /** Open and close levels by two fingers, on a screen or on what a browser takes for a wheel with Ctrl. @param {View} view */
 export function zoomedBy(view) {
   let [sum, apart] = [0, 0];
-  const to = (/** @type {boolean} */ isIn, /** @type {EventTarget | null} */ over) => {
+  const to = (
+    /** @type {boolean} */ isIn,
+    /** @type {{ clientX: number, clientY: number }} */ place,
+  ) => {
     const figure = now(view);
     if (isAsked(figure)) return;
-    const box = /** @type {Element} */ (over).closest("[data-box]");
-    const column = box ? Number(box.getAttribute("data-at")) : undefined;
-    const select = levelBeside(figure, isIn, column);
+    const select = levelBeside(figure, isIn, columnAt(view, place));
     if (select) go(view, select);
   };
   const isOver = (/** @type {Event} */ { target }) =>
@@ -177,7 +190,7 @@ export function zoomedBy(view) {
     event.preventDefault();
     sum = sum * event.deltaY < 0 ? event.deltaY : sum + event.deltaY;
     if (Math.abs(sum) < WHEEL || view.gliding[view.beam.at] !== undefined) return;
-    to(sum < 0, event.target);
+    to(sum < 0, event);
     sum = 0;
   };
   const touch = (/** @type {TouchEvent} */ event) => {
@@ -187,7 +200,10 @@ export function zoomedBy(view) {
     const wide = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
     apart ||= wide;
     if (wide < apart * PINCH && wide > apart / PINCH) return undefined;
-    to(wide > apart, event.target);
+    to(wide > apart, {
+      clientX: (one.clientX + other.clientX) / 2,
+      clientY: (one.clientY + other.clientY) / 2,
+    });
     apart = wide;
     return undefined;
   };

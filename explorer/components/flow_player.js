@@ -2,7 +2,18 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import { END, count, isAsked, isEnd, LASTS, lasts, share, stopOf, WIDEN } from "./beam_figure.js";
+import {
+  END,
+  count,
+  isAsked,
+  isEnd,
+  LASTS,
+  lasts,
+  share,
+  SLIDE,
+  stopOf,
+  WIDEN,
+} from "./beam_figure.js";
 import { asTable, spoken } from "./beam_words.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
@@ -28,7 +39,7 @@ const CHOICES = 3; // likeliest words to choose from, beside the rival
 /** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, and what leads on; in its place the question, where the light is off. @param {View} view @param {number} at @param {(one?: any) => void} paint draws the picture, or another one in its place */
 export function player(view, at, paint) {
   const figure = view.figures[at];
-  view.beam = { ...view.beam, at, paint };
+  view.beam = { ...view.beam, at, paint, said: view.header.finding };
   if (!view.aside) {
     view.beam.echoes ||= new Echoes();
     figure.go = (/** @type {number} */ to, echo = false) => {
@@ -209,12 +220,12 @@ const isTold = ({ current, slow, layers }) => slow.includes(current) || current 
 /** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out */
 function shown(view, isSaid = false) {
   const { finding } = stopOf(now(view));
-  if (view.header.finding !== finding || view.beam.told) {
+  view.finding.classList.remove("past");
+  if (view.beam.said !== finding) {
     view.finding.ariaLive = isSaid ? "polite" : "off";
     view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
-    view.header.finding = finding;
-    view.beam.told = 0;
   }
+  view.header.finding = view.beam.said = finding;
   view.beam.fill?.();
 }
 
@@ -224,9 +235,14 @@ function report(view, pause = PAUSE) {
   clearTimeout(beam.later);
   beam.later = setTimeout(() => {
     beam.later = undefined;
-    beam.echoes.sent.push(now(view).current);
-    go(view, { flow_beam: beamOf(now(view)) });
+    tellBeam(view, now(view).current);
   }, pause);
+}
+
+/** @param {View} view @param {number} to a column */
+function tellBeam(view, to) {
+  view.beam.echoes.sent.push(to);
+  go(view, { flow_beam: beamOf({ ...now(view), current: to }) });
 }
 
 /** Go a layer on, or back; of a layer that is opened to the one beside it. @param {View} view @param {number} by @param {boolean} [far] to the next that matters */
@@ -358,9 +374,12 @@ function play(view) {
   };
   const enter = () => {
     figure.current = column;
-    if (column >= n) return ending();
     const isSlow = figure.slow.includes(column);
-    shown(view, isSlow);
+    const isComing = isSlow && !calm; // what happens there is said when it has happened
+    view.finding.classList.toggle("past", isComing);
+    if (isComing) view.beam.fill?.();
+    else shown(view, isTold(figure));
+    if (column >= n) return ending();
     if (calm) {
       draw(undefined);
       timer = setTimeout(next, READING);
@@ -387,11 +406,7 @@ function play(view) {
       if (!parcels.length) parcels = parcelsOf(view);
       carry(canvas, box, view.look.paper, parcels, ms - WIDEN);
     }
-    if (ms > 1400 && figure.stops[column].box && !view.beam.told) {
-      view.beam.told = column + 1;
-      view.finding.replaceChildren(...sentenceOf(view, figure.stops[column].box));
-    }
-    if (ms < 1400) view.beam.told = 0;
+    if (ms >= SLIDE) shown(view, true);
     frame = requestAnimationFrame(tick);
     return undefined;
   };
@@ -405,7 +420,7 @@ function play(view) {
       view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       frame = requestAnimationFrame(last);
     };
-    frame = requestAnimationFrame(last);
+    last(began);
   };
   enter();
   return undefined;
@@ -502,24 +517,25 @@ function drag(view, event) {
     const found = boxes.findIndex(([left, , wide]) => x < left + wide);
     const to = found < 0 ? count(figure) : found;
     if (to === figure.current) return;
+    isPress = false;
     view.settle?.();
     figure.current = to;
     shown(view);
     view.beam.paint();
   };
+  let isPress = true;
   const up = () => {
     removeEventListener("pointermove", move);
     removeEventListener("pointerup", up);
+    if (isPress) return; // it opens the layer
+    const held = (/** @type {Event} */ click) => click.stopPropagation();
+    view.root.addEventListener("click", held, true);
+    setTimeout(() => view.root.removeEventListener("click", held, true));
     shown(view, isTold(figure));
     report(view);
   };
   addEventListener("pointermove", move);
   addEventListener("pointerup", up);
-}
-
-/** Bring the beam to a column that was pressed. @param {View} view @param {string} to */
-export function pressedColumn(view, to) {
-  if (to !== "drag") moveTo(view, Number(to), true);
 }
 
 // ---- the question --------------------------------------------------------------------------------
@@ -674,14 +690,17 @@ function lit(view, to = 0, plays = true) {
     hint(say("waits_for_teacher"));
     return;
   }
+  const { finding: question } = view.header;
   const open = () => {
     figure.current = to;
-    view.header.finding = figure.stops[to].finding;
+    view.header.finding = plays ? question : figure.stops[to].finding; // it tells what has happened
+    if (plays && !still() && figure.slow.includes(to)) figure.ms = 0; // where play begins
     view.rebuild();
-    if (!plays) return report(view);
+    if (!plays) return;
     if (!still()) fall(view);
     play(view);
   };
+  tellBeam(view, to); // at once: with the light all of the page tells the answer
   if (still()) return open();
   const cone = view.root.querySelector(".stage .cone");
   if (!cone) return open();
@@ -724,7 +743,12 @@ async function late(view, figure) {
     return;
   }
   const gone = new AbortController();
-  until(view, "late", () => gone.abort());
+  const { sent } = bus.now; // the text on show: whoever sends another one waits for that
+  const deaf = listen((news) => news.sent !== sent && gone.abort());
+  until(view, "late", () => {
+    deaf();
+    gone.abort();
+  });
   await new Promise((resolve) => setTimeout(resolve, PAINTED));
   if (gone.signal.aborted) return;
   try {

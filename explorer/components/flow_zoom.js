@@ -29,3 +29,11 @@ export function seen(pen, opacity, draw) {
   if (opacity >= 1) draw();
   else if (opacity > 0) pen.put("g", { opacity: opacity.toFixed(2) }, pen.apart(draw));
 }
+
+/** A part that a press leads on from. @param {Pen} pen @param {Record<string, string>} to @param {any} what @param {() => void} draw */
+export function leading(pen, to, what, draw) {
+  const before = pen.select;
+  pen.select = Object.keys(to);
+  pen.target({ select: Object.values(to), ...what }, draw);
+  pen.select = before;
+}

@@ -10,10 +10,12 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import streamlit as st
 
+from explorer import qr_code
 from explorer.components import codec
 from explorer.components.bundle import loader
 
@@ -88,12 +90,19 @@ def offers(panel: str, key: str, on_select: Callable[[], None]) -> None:
 def share(
     link: str, panels: Mapping[str, bytes], why: str, key: str, on_loop: Callable[[], None]
 ) -> None:
-    """Offer the address of what is on screen, and what `Panel.encode` gave as files: of "card" a
-    picture, of "flow" a loop. why: why one of them is not there, "" where that was not asked for;
-    `on_loop` is called when it is."""
+    """Offer the address of what is on screen, and what `Panel.encode` gave as files, which carry
+    it: of "card" a picture, of "flow" a loop. why: why one of them is not there, "" where that was
+    not asked for; `on_loop` is called when it is."""
     blocks = {name: np.frombuffer(data, np.uint8) for name, data in panels.items()}
     tokens = [zlib.crc32(data) for data in panels.values()]
-    header = {"link": link, "why": why, "token": f"{link} {why} {tokens}"}
+    size, path = qr_code.path(link)
+    header = {
+        "link": link,
+        "host": urlsplit(link).netloc,
+        "code": {"size": size, "path": path},
+        "why": why,
+        "token": f"{link} {why} {tokens}",
+    }
     _share(data=codec.encode(header, blocks), key=key, on_loop_change=on_loop)
 
 

@@ -5,15 +5,7 @@
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, standing } from "./flow_levels.js";
-import {
-  besideGuess,
-  fly,
-  keysOf,
-  outputs,
-  player,
-  pressedColumn,
-  remember,
-} from "./flow_player.js";
+import { besideGuess, fly, keysOf, outputs, player, remember } from "./flow_player.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
@@ -88,10 +80,12 @@ export default mount("panel", style, (view) => {
   const { figures } = view.header;
   const now = alike(view.header);
   const walks = (/** @type {any} */ each) => each.frames || each.stops;
-  if (now === view.alike && figures.some(walks))
+  if (now === view.alike && figures.some(walks)) {
+    view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it
     return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
       each.go?.(figures[at].current, true),
     );
+  }
   view.alike = now;
   view.settle?.();
   const before = view.figures || [];
@@ -126,8 +120,7 @@ export default mount("panel", style, (view) => {
 const alike = (header) =>
   JSON.stringify({
     ...header,
-    token: "",
-    finding: "",
+    ...{ token: "", title: "", finding: "", caption: "" },
     figures: header.figures.map((/** @type {any} */ each) =>
       each.kind === "matrix" && each.follows ? each.follows : { ...each, current: 0 },
     ),
@@ -142,6 +135,7 @@ function build(view, starts) {
   const style = { minHeight: view.finding?.style.minHeight || "" };
   const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
   view.finding = finding;
+  view.title = header.title && !header.bare && make("h2", { dir: "auto" }, ...titleOf(view));
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
   const tall = (/** @type {any} */ each) =>
@@ -196,7 +190,7 @@ function build(view, starts) {
   redraw(
     view,
     [
-      header.title && !header.bare && make("h2", { dir: "auto" }, ...titleOf(view)),
+      view.title,
       button ? make("div", "above", finding, button) : finding,
       header.formulas.length > 0 && !asked && formulas,
       row,
@@ -393,7 +387,6 @@ function press(view, target, event) {
   const [values, names] = ["data-select", "data-names"].map((each) =>
     JSON.parse(part.getAttribute(each) || "[]"),
   );
-  if (names[0] === "beam") return pressedColumn(view, values[0]);
   const grid = kindAt(view, part, HEADS);
   if (grid?.follows && names[0] === "all") return more(view, grid);
   if (grid?.follows) open(values);

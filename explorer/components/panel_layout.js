@@ -1,6 +1,7 @@
 // @ts-check
 // Whole panels: the widths of their figures, and a panel as a file.
 
+import { signature } from "./address_code.js";
 import card from "./card_layout.toml.js";
 import { answered } from "./beam_figure.js";
 import { Pen } from "./draw.js";
@@ -145,14 +146,15 @@ export const sheet = (view, look) => filed(view, look).svg;
 /** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look @param {Sheet} [sheet] */
 export function filed(view, look, sheet = {}) {
   const { header, figures: all } = answered(view.header, view.figures);
+  const { address } = view; // of a picture to send
   const { width: given, least = WIDTH, title = true, caption = true } = sheet;
   const pen = new Pen({ ...look, font: FONT }, LETTER, false, header.special);
   const figures = all.map((one) => (one.title === header.title ? { ...one, title: "" } : one));
   if (figures[0]?.kind === "picturecard") {
     const { wide: width, high: height } = card;
-    figure(pen, figures[0], { x: 0, y: 0, width });
+    figure(pen, { ...figures[0], address }, { x: 0, y: 0, width });
     return {
-      svg: framed(pen, header.title, width, height),
+      svg: framed(pen, header.title, width, height, address),
       texts: pen.texts,
       omitted: pen.omitted,
       width,
@@ -183,8 +185,9 @@ export function filed(view, look, sheet = {}) {
     pen.text(margin, top, line, { size: 0.8, alpha: 0.8 });
     top += 15;
   }
+  if (address) top += signature(pen, address, [margin, top, margin + room]);
   const height = Math.ceil(top + margin - 10);
-  const svg = framed(pen, header.title, whole, height);
+  const svg = framed(pen, header.title, whole, height, address);
   return { svg, texts: pen.texts, omitted: pen.omitted, width: whole, height };
 }
 
@@ -194,8 +197,8 @@ function onShow(formulas = [], figures) {
   return besideFrame(formulas, walked?.frames[walked.current]);
 }
 
-/** What a pen drew as a file with its title. @param {Pen} pen @param {string} title @param {number} width @param {number} height */
-function framed(pen, title, width, height) {
+/** What a pen drew as a file with its title, and its address. @param {Pen} pen @param {string} title @param {number} width @param {number} height @param {import("./address_code.js").Address} [address] */
+function framed(pen, title, width, height, address) {
   const paper = tag("rect", { width: "100%", height: "100%", fill: pen.look.paper });
   const frame = {
     xmlns: "http://www.w3.org/2000/svg",
@@ -205,5 +208,6 @@ function framed(pen, title, width, height) {
     "font-family": FONT,
     role: "img",
   };
-  return tag("svg", frame, tag("title", {}, escaped(title)) + paper + pen.parts.join(""));
+  const about = address ? tag("desc", {}, escaped(address.link)) : "";
+  return tag("svg", frame, tag("title", {}, escaped(title)) + about + paper + pen.parts.join(""));
 }

@@ -2,6 +2,7 @@
 // The sentence field. It holds what the reader types and the server what is drawn; where the two differ,
 // the field says so.
 
+import { bus } from "./bus.js";
 import { takeDrops } from "./dropped.js";
 import { firstMark, hear, make, mount, OF_TEXT, onceBack, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
@@ -137,6 +138,7 @@ function draw(view) {
   view.known = text;
   if (text === view.header.text && !view.sent.length) return;
   view.sent = [...view.sent, text].slice(-SENT);
+  bus.tell({ sent: text });
   // The page says its text before it brings its pictures.
   prefetch(text, view.header.model, () => (view.sent.at(-1) ?? view.header.text) === text);
   view.keep("text", text);

@@ -4,6 +4,7 @@
 import { decode } from "./codec.js";
 import { loop } from "./loop_export.js";
 import { make, mount, redraw } from "./mount.js";
+import { video, videoKind, webp, withSource } from "./moving_files.js";
 import { resolved, sheet } from "./panel_layout.js";
 import style from "./share.css.js";
 import { sentences } from "./sentences.js";
@@ -18,16 +19,16 @@ export default mount("share", style, (view) => {
   const { card, flow } = view.blocks;
   const { link, why } = view.header;
   const parts = [card && pictured(paneled(view, card))];
-  if (flow) parts.push(moving(paneled(view, flow)));
+  if (flow) parts.push(moving(view, paneled(view, flow)));
   else parts.push(why ? make("p", "", why) : asking(view));
   redraw(view, [...parts, copying(link)].filter(Boolean));
 });
 
-/** A panel as a view that is drawn into files. @param {View} view @param {Uint8Array} data */
-function paneled(view, data) {
+/** A panel as a view that is drawn into files, which carry the address. @param {View} view @param {Uint8Array} data */
+function paneled({ header: address, look }, data) {
   const { header, blocks } = decode(data);
   const figures = resolved(header.figures, blocks);
-  return /** @type {View} */ (/** @type {any} */ ({ header, figures, look: view.look }));
+  return /** @type {View} */ (/** @type {any} */ ({ header, figures, look, address }));
 }
 
 /** @param {string} label @param {() => void} onclick */
@@ -53,7 +54,7 @@ function pictured(card) {
   const { file: stem, finding } = card.header;
   const name = (/** @type {string} */ kind) => `${stem}.${kind.toLowerCase()}`;
   const files = {
-    PNG: () => pixels(svg, 1),
+    PNG: async () => withSource(await pixels(svg, 1), card.address.link),
     SVG: async () => file(svg),
   };
   const buttons = Object.entries(files).map(([kind, made]) =>
@@ -87,11 +88,29 @@ function asking(view) {
   return make("div", "row", ask);
 }
 
-/** The loop with the press that takes it along; a press stops it. @param {View} flow */
-function moving(flow) {
+/** The loop with the presses that take it along; another press stops it. @param {View} view @param {View} flow */
+function moving(view, flow) {
   const svg = loop(flow, flow.look);
   const picture = make("img", { alt: say("moving"), src: address(svg) });
   const held = make("details", { open: "" }, make("summary", "", say("moving")), picture);
-  const take = button(say("loop_file"), () => save(file(svg), `${flow.header.file}-loop.svg`));
-  return make("div", "part", held, make("div", "row", take));
+  const kind = videoKind();
+  /** @type {[string, string, () => Promise<Blob>][]} */
+  const files = [
+    ["SVG", "svg", async () => file(svg)],
+    ["WebP", "webp", () => webp(svg, flow.address.link)],
+  ];
+  if (kind) files.push([say("video"), kind.replace("video/", ""), () => video(svg, kind)]);
+  const buttons = files.map(([name, ending, made]) => {
+    const label = say("loop_file", { kind: name });
+    const take = button(label, async () => {
+      take.disabled = true;
+      take.textContent = say("making");
+      const content = await made();
+      take.disabled = false;
+      take.textContent = label;
+      if (view.root.isConnected) save(content, `${flow.header.file}-loop.${ending}`);
+    });
+    return take;
+  });
+  return make("div", "part", held, make("div", "row", ...buttons));
 }

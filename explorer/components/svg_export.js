@@ -121,10 +121,14 @@ export async function pixels(svg, times = 2) {
   await image.decode();
   const canvas = make("canvas", { width: image.width * times, height: image.height * times });
   context(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((done, fail) =>
-    canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no picture"))), "image/png"),
-  );
+  return encoded(canvas, "image/png");
 }
+
+/** A canvas as a picture of a kind. @param {HTMLCanvasElement} canvas @param {string} kind @param {number} [quality] from 0 to 1 @returns {Promise<Blob>} */
+export const encoded = (canvas, kind, quality) =>
+  new Promise((done, fail) =>
+    canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no picture"))), kind, quality),
+  );
 
 /** An SVG with the screen's font in it as the address of a picture. @param {string} svg */
 export const dressed = async (svg) => address(svg.replace(">", `>${await embedded()}`));

@@ -3,6 +3,7 @@ the flow."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -22,6 +23,7 @@ from explorer.text.templates import sentences
 from models.run import Run
 
 WORDS = sentences("frame", "share")
+FLOW = "flow"  # the tab
 OF_THIS_COMPUTER = ("localhost", "127.0.0.1", "::1")
 
 
@@ -48,7 +50,7 @@ def fill(room: Any) -> None:
         selected = url_state.values(card.headline, run)
         panels, why = {}, ""
         try:
-            panels["card"] = _panel_of(card.headline, run, selected)
+            panels["card"] = _card(run, selected)
             if visit.loop_of == panels["card"].token:
                 with st.spinner(WORDS("loop")):
                     whole = {**selected, "level": architecture.MODEL, "beam": flow_beam.END}
@@ -109,6 +111,16 @@ def _run() -> Run:
     them."""
     run = current_recording.run_on_screen(current_recording.typed_target(visit.model))
     return under_edits(run, str(st.session_state.edits))[0]
+
+
+def _card(run: Run, selected: dict[str, Any]) -> Panel:
+    """The card of what is on screen: of the whole machine, once its light is on, what the model
+    says."""
+    on = url_state.values(architecture.flow, run)
+    if visit.page == FLOW and on["beam"] and on["level"] == architecture.MODEL:
+        with suppress(ValueError):  # it says nothing, or no word can be taken out
+            return _panel_of(card.answer, run, on)
+    return _panel_of(card.headline, run, selected)
 
 
 def _panel_of(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:

@@ -44,7 +44,7 @@ from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import anatomy, flow_beam, flow_levels, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
-from explorer.panels.flow_way import Hidden, LensReading, Way, Ways, ways_of
+from explorer.panels.flow_way import AnsweringHead, Hidden, LensReading, Way, Ways, ways_of
 from explorer.panels.selection import (
     FirstAttention,
     HeadOrEvery,
@@ -359,6 +359,10 @@ def _machine(
     reading = race.now if race else None
     focus = _focus(ways, reading, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
+    answering = flow_beam.answering_head(race, plain) if race else None
+    end = view if answering is None or head is not None else _of_answer(view, answering)
+    if (attention or layer is not None) and replace(end.focus, head=None) != focus:
+        end = view
     opened = view.opened(step)
     about = replace(focus, head=None if view.level == LAYER else view.head)
     caption = "hidden_caption" if hidden else "caption"
@@ -367,7 +371,13 @@ def _machine(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
         opened.finding
         or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
-        (_figure(view, whole, race, number), *opened.figures),
+        (
+            replace(
+                _figure(view, end, whole, race, number),
+                reason=flow_beam.reason(answering, plain),
+            ),
+            *opened.figures,
+        ),
         table=opened.table or _table(plain, ways),
         details=opened.details or tuple(WORDS.lines("details")),
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
@@ -575,9 +585,20 @@ def _place(attention: Attention) -> str:
     return "cross" if attention.query != attention.key else "attn"
 
 
-def _figure(view: FlowView, whole: Ways, race: flow_beam.Race | None, number: str) -> Flow:
-    """The picture. whole: the ways without the run's edits; number: what stands below each
-    layer."""
+def _of_answer(view: FlowView, found: AnsweringHead) -> FlowView:
+    """The view of the head that makes the answer, of the model's own level."""
+    way = view.ways[-1]
+    attention = next(each for each in way.attentions if each.name == found.attention.name)
+    layer = flow_analysis.layer_numbers(attention)[found.layer]
+    focus = Focus(len(view.ways) - 1, layer, attention, found.head)
+    return _view(view.run, view.drawn, view.ways, view.reading, focus, None, MODEL)
+
+
+def _figure(
+    view: FlowView, end: FlowView, whole: Ways, race: flow_beam.Race | None, number: str
+) -> Flow:
+    """The picture. end: what the end leads on to; whole: the ways without the run's edits; number:
+    what stands below each layer."""
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
     rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
@@ -604,21 +625,20 @@ def _figure(view: FlowView, whole: Ways, race: flow_beam.Race | None, number: st
         says=WORDS("says") if reading else "",
         between=WORDS("memory") if len(ways) > 1 else "",
         level=LEVELS.index(view.level),
-        leads=(*view.leads, *(view.written if view.level == MODEL else ())),
-        stops=_stops(view, whole, race),
+        leads=(*end.leads, *view.written) if view.level == MODEL else view.leads,
+        stops=_stops(view, end, race),
         lanes=race.lanes() if race else (),
         matters=through,
         slow=tuple(at + offset for at in race.first.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
-        reason=flow_beam.reason(race, plain) if race else "",
         edits=to_line(view.run.edits),
         out=flow_beam.address_of(view.run, ways[0].token, view.drawn) if race else "",
     )
 
 
-def _stops(view: FlowView, whole: Ways, race: flow_beam.Race | None) -> tuple[FlowStop, ...]:
-    """What happens in each column and in the end."""
+def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[FlowStop, ...]:
+    """What happens in each column and in the end. end: what that leads on to."""
     plain, ways = view.run.recording(), view.ways
     told = flow_beam.findings(race) if race else ()
     stops = []
@@ -637,7 +657,7 @@ def _stops(view: FlowView, whole: Ways, race: flow_beam.Race | None) -> tuple[Fl
     last = _about_focus(plain, view.way, view.reading, view.focus)
     if race is not None:
         last = flow_beam.finding_of_end(race, plain, view.drawn, model_name(plain))
-    return (*stops, FlowStop(last, view.levels, view.restores or view.switch))
+    return (*stops, FlowStop(last, end.levels, end.restores or end.switch))
 
 
 def _is_opened(view: FlowView, focus: Focus) -> bool:
@@ -658,7 +678,7 @@ def _rows(ways: Sequence[Way]) -> list[Rows]:
     return result
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Focus:
     """Part in focus: a layer of a band, of its attentions one, None where it has none, and of that
     one's heads one, None for all together."""

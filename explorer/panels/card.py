@@ -27,8 +27,9 @@ from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.terminology import sorted_edits
 from explorer.analysis.words import Groups, spaced
-from explorer.panels import spec
+from explorer.panels import flow_beam, interventions, spec
 from explorer.panels.choice import OPENS
+from explorer.panels.flow_way import Hidden, ways_of
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.panels.selection import (
     FirstAttention,
@@ -36,6 +37,7 @@ from explorer.panels.selection import (
     LayerIfAny,
     Selection,
     TokenIfAny,
+    WordOnItsWay,
     place_if_any,
     select,
 )
@@ -45,7 +47,7 @@ from explorer.text.markdown_escape import plain
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded
-from models.edits import HideToken, describe
+from models.edits import HideToken, HideWord, describe, from_line
 from models.recording import Recording, Stream
 from models.run import Run
 
@@ -136,9 +138,77 @@ def headline(
     )
 
 
+BECAUSE = 0.5  # of its probability, that an answer has lost without a word that it is said to be of
+
+
+@spec.predicts
+@spec.panel
+def answer(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Panel:
+    """What a model says at a token as a picture of 1200 to 630: the sentence with its answer, and
+    an arc from the word without which it has the least left. Of an edited run the likeliest word
+    before and after the edits.
+
+    token: of the first stream. hide: as of the flow. Raises ValueError for a model that predicts no
+    word, and where no word can be taken out.
+    """
+    plain = replace(run, edits=())
+    whole, shown = ways_of(plain, token, hide), ways_of(run, token, hide)
+    way = whole.ways[-1]
+    before = prediction_at(whole.drawn, way.token)
+    if run.edits:
+        return _of_change(run, before, prediction_at(shown.drawn, way.token))
+    table = flow_beam.each_word(run, token, hide).table
+    rows = [at for at, row in enumerate(table["row"]) if row == "word"]
+    best = min(rows, key=table["probability"].__getitem__)
+    first, without = before.words[0], float(table["probability"][best])
+    model, word = model_names.title(run.model), _short(before.label(first.id))
+    numbers = tenths(first.own), tenths(without)
+    name = "because" if without <= (1 - BECAUSE) * first.own else "says_answer"
+    key = _short(table["word"][best])
+    sentence = WORDS(name, model=model, word=word, p=numbers[0], key=key)
+    recording, stream = plain.recording(), way.stream
+    out = from_line(table["edits"][best])
+    removed = next(each.token for each in out if isinstance(each, HideWord))
+    typed = recording.streams[0]
+    groups = word_groups(recording, typed.name)
+    text = _in_words(typed, recording.text, groups)
+    labels = list(text.labels)
+    if stream.name == typed.name and before.kind == "masked":
+        place = int(groups.of[way.token])
+        labels[place] = word
+        texts = [replace(text, labels=tuple(labels))]
+    elif stream.name == typed.name:
+        place = len(labels)
+        texts = [
+            Text((*labels, word), (*text.spaced, True), (*text.special, False)),
+        ]
+    else:
+        texts = [text, Text((word,), (True,), (False,))]
+        place = len(labels)
+    source = int(groups.of[removed])
+    figure = PictureCard(
+        says=(sentence,),
+        about=WORDS("without", model=model, word=word, key=key, p=numbers[0], left=numbers[1]),
+        name=WORDS("name"),
+        **_drawn(texts, _room_for(texts, [source, place]), [(source, place)], [1.0]),
+    )
+    return Panel(
+        title=WORDS("answer_title"),
+        finding=sentence,
+        figures=(figure,),
+        table={"word": [word, word], "without": ["", key], "probability": [first.own, without]},
+        caption=(WORDS("caption"),),
+        file="card",
+        at={"run": whole.drawn, "token": way.token},
+    )
+
+
 def _of_change(run: Run, before: Prediction, after: Prediction) -> Panel:
     """The card of an edited run: a prediction before and after the edits."""
     recording, what = run.recording(), describe(sorted_edits(run.edits))
+    plain, is_word = replace(run, edits=()), all(isinstance(each, HideWord) for each in run.edits)
+    if is_word and (out := interventions.taken_out(plain.recording(), run.edits)):
+        what = WORDS("taken_out", out=out)
     was, now = before.words[0], after.words[0]
     numbers = tenths(was.own), tenths(now.own)
     names = _short(before.label(was.id)), _short(after.label(now.id))

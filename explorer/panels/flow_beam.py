@@ -258,7 +258,8 @@ def _told(race: Race, at: int) -> str:
         return " ".join((WORDS(name, other=other, **slots), parts or rest)).strip()
     if source is not None and source.is_fetched:
         share = WORDS("of_fetched", share=percent(source.share))
-        return " ".join((WORDS("fetches", word=source.word, **slots), share))
+        first = WORDS("fetches", word=source.word, **slots)
+        return " ".join((first, share, _by_parts(race, at))).strip()
     name = "lifts" if after < before else "drops" if after > before else "leaves"
     is_lost = before == after and parts  # between its heads and its FFN
     return " ".join((WORDS(name, **slots), parts if is_lost else rest)).strip()
@@ -271,7 +272,8 @@ def _by_parts(race: Race, at: int) -> str:
     if middle == places[at + 1]:
         return ""
     return WORDS(
-        "parts",
+        "parts" if middle != places[at] else "parts_stay",
+        answer=now.label(id),
         before=ordinal(places[at]),
         middle=ordinal(middle),
         after=ordinal(places[at + 1]),
@@ -313,11 +315,15 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
     return " ".join((first, *parts))
 
 
-def reason(race: Race, plain: Recording) -> str:
+def answering_head(race: Race, plain: Recording) -> flow_way.AnsweringHead | None:
+    """The head that makes the answer, as `flow_way.answering_head`."""
+    way = race.now.way
+    return flow_way.answering_head(plain, way.recording, way.token, race.answer)
+
+
+def reason(found: flow_way.AnsweringHead | None, plain: Recording) -> str:
     """What of the text makes the answer, in a part of a sentence: the word that the head reads
     which adds most to it, "" where no head is told."""
-    now = race.now
-    found = flow_way.answering_head(plain, now.way.recording, now.way.token, race.answer)
     if found is None:
         return ""
     layer = flow_analysis.layer_numbers(found.attention)[found.layer]

@@ -43,6 +43,7 @@ from explorer.text import head_naming
 from explorer.text.templates import sentences
 from models import model_card, model_names
 from models.caching import in_slot, loaded, memo
+from models.cancellation import expect_wanted
 from models.edits import (
     Edit,
     HideToken,
@@ -670,10 +671,12 @@ def edits_of_words(on: Pair) -> dict[int, Edits]:
 def each_word_out(
     on: Pair, asked: Mapping[int, Edits]
 ) -> dict[int, interventions.PredictionChange]:
-    """The change of the prediction by edits of each of some words, by their first tokens. Raises
-    ValueError where the model cannot follow one."""
+    """The change of the prediction by edits of each of some words, by their first tokens. It ends
+    between two passes where nobody waits for it any more. Raises ValueError where the model cannot
+    follow one."""
     changes = {}
     for place, edits in asked.items():
+        expect_wanted()
         change = on.prediction(edits)
         if isinstance(change, str):
             raise ValueError(f"{change.rstrip('.')}.")

@@ -133,8 +133,9 @@ class Panel:
         and details on the page, which says them elsewhere."""
         blocks: dict[str, np.ndarray] = {}
         frames = (each for figure in self.figures for each in getattr(figure, "frames", ()))
-        sentences = (each.sentence for each in frames)
-        text = " ".join((self.title, self.finding, *sentences, *self.details))
+        stops = (each for figure in self.figures for each in getattr(figure, "stops", ()))
+        walked = (*(each.sentence for each in frames), *(each.finding for each in stops))
+        text = " ".join((self.title, *walked, self.finding, *self.details))
         figures, formulas = at_formulas(self.figures, self.typeset() if self.formulas else [])
         header = {
             "panel": self.name,

@@ -20,7 +20,8 @@ declare module "*light.toml.js" {
   export default light;
 }
 declare module "*card_layout.toml.js" {
-  type Names = "wide" | "high" | "margin" | "top" | "number" | "foot" | "space" | "pad";
+  type Names =
+    "wide" | "high" | "margin" | "top" | "number" | "foot" | "host" | "code" | "space" | "pad";
   const layout: Record<Names, number> & {
     sizes: number[];
     pair: number[];

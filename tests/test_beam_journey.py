@@ -1,0 +1,176 @@
+"""The beam in a real browser: the light goes on, it is dragged and pressed, what is said while it
+plays, two fingers, and a phone."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, quote_plus, urlsplit
+
+import pytest
+from driver import MARKS, Visitor
+from playwright.sync_api import expect
+
+from explorer.analysis.formatting import ordinal
+from explorer.panels import architecture
+from models.run import Run
+
+pytestmark = MARKS
+TEXT = "The waiter brought the soup but it was cold."
+HERE = ".flow-bar [aria-current=step]"
+
+
+def arrive(visitor: Visitor, query: str) -> Visitor:
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(TEXT)}{query}")
+    page.wait_for_selector(".panel[data-token]")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_load_state("networkidle")
+    return visitor
+
+
+def at(visitor: Visitor) -> str:
+    """The layer under the beam, as the address says it."""
+    return parse_qs(urlsplit(visitor.page.url).query).get("flow_beam", [""])[0]
+
+
+# In each frame: the sentence, "" while it is of the layer before, and the first lane's number.
+SPOKEN = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  const root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  const look = () => {
+    const finding = root.querySelector('.finding');
+    const lane = root.querySelectorAll('.flow-lane')[0];
+    if (lane && !root.querySelector('.stage'))
+      film.push([
+        finding.classList.contains('past') ? '' : finding.textContent,
+        [...lane.querySelectorAll('text')].at(-1).textContent,
+      ]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def test_the_light_goes_on_for_the_whole_page_and_what_is_said_is_what_the_lanes_show(
+    visitor: Visitor,
+) -> None:
+    figure = architecture.flow(Run("encoder", TEXT), beam="end").figures[0]
+    lane = figure.lanes[0]
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "").page
+    field = page.get_by_label("Your text").first
+    title = page.locator(".panel h2")
+    assert TEXT not in field.input_value() and lane.label not in title.inner_text()
+    page.evaluate(SPOKEN)
+    page.locator(".stage .light").click()
+    page.wait_for_selector(".flow-bar")
+    expect(field).to_have_value(TEXT)
+    expect(title).to_contain_text(f"“{lane.label}”")
+    assert at(lively) == "0", "it is there before the beam has come to its end"
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    shown = {}
+    for layer, (before, after) in enumerate(zip(lane.places, lane.places[1:])):
+        both = f"{ordinal(before)} → {ordinal(after)}"
+        shown[figure.stops[layer].finding] = ordinal(after) if before == after else both
+    shown[figure.stops[-1].finding] = lane.text
+    film = page.evaluate("film")
+    assert {sentence for sentence, _ in film} - {""} == {*shown}
+    assert all(shown[sentence] == number for sentence, number in film if sentence)
+    lively.leave()
+
+
+def test_the_name_and_the_column_of_a_layer_and_the_handle_open_it(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=end").page
+    name = page.get_by_role("button", name="Open layer 1")
+    for act in (name.click, lambda: name.press("Enter")):
+        act()
+        expect(page.locator(HERE)).to_have_text("Layer 1")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        page.keyboard.press("Escape")
+        expect(page.locator(HERE)).to_have_text("Model")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        page.keyboard.press("End")
+        page.wait_for_url("**flow_beam=end**")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+    column = page.locator(".flow-ground").nth(2).bounding_box()
+    page.mouse.click(column["x"] + column["width"] - 8, column["y"] + column["height"] - 4)
+    expect(page.locator(HERE)).to_have_text("Layer 2")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("Escape")
+    expect(page.locator(HERE)).to_have_text("Model")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.locator(".beam-pill").click()
+    expect(page.locator(HERE)).to_have_text("Layer 2")
+
+
+def test_the_handle_is_dragged_and_a_drag_opens_nothing(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=0").page
+    pill, last = (
+        page.locator(each).bounding_box() for each in (".beam-pill rect", ".flow-ground >> nth=3")
+    )
+    x, y = pill["x"] + 20, pill["y"] + pill["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(last["x"] + 40, y, steps=8)
+    page.mouse.up()
+    page.wait_for_url("**flow_beam=3**")
+    expect(page.locator(HERE)).to_have_text("Model")
+
+
+def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
+    """Whose guess is another one is told a head: that is where the levels lead."""
+    figure = architecture.flow(Run("encoder", TEXT)).figures[0]
+    page = arrive(visitor, "").page
+    page.locator(".stage .guess").fill("they")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    expect(page.locator(".panel .finding")).to_contain_text(figure.reason)
+    _, layer, head, *_ = page.locator(".flow-bar .crumb").all_inner_texts()
+    assert figure.reason.startswith(f"{head} of {layer} reads".replace("H", "h").replace("L", "l"))
+
+
+def fingers(visitor: Visitor, x: float, y: float, apart: list[int]) -> None:
+    """Two fingers around a place, so many pixels apart one after the other, then up."""
+    session = visitor.context.new_cdp_session(visitor.page)
+    touch = lambda kind, points: session.send(
+        "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
+    )
+    for kind, wide in zip(("touchStart", *["touchMove"] * len(apart)), apart):
+        touch(
+            kind, [{"x": x + side * wide / 2, "y": y, "id": at} for at, side in ((0, -1), (1, 1))]
+        )
+    touch("touchEnd", [])
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_two_fingers_open_the_layer_under_them_and_close_it(phone: Visitor, layer: int) -> None:
+    page = arrive(phone, "&flow_beam=0").page
+    column = page.locator(".flow-ground").nth(layer)
+    column.scroll_into_view_if_needed()
+    box = column.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    fingers(phone, x, y, [60, 70, 90, 130])
+    expect(page.locator(HERE)).to_have_text(f"Layer {layer}")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert page.evaluate("visualViewport.scale") == 1, "the page itself stays as large as it was"
+    box = page.locator(".panel .figure").first.bounding_box()
+    fingers(phone, box["x"] + box["width"] / 2, box["y"] + 60, [130, 100, 70, 50])
+    expect(page.locator(HERE)).to_have_text("Model")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert at(phone) == f"{layer}"
+
+
+def test_on_a_phone_every_layer_has_its_name_its_ring_and_its_box(phone: Visitor) -> None:
+    page = arrive(phone, "&flow_beam=end").page
+    for layer in range(4):
+        drawn = page.locator(".flow-layer").nth(layer)
+        assert drawn.locator(".flow-sum").count() == drawn.locator(".flow-ffn").count() == 1
+        ring, box = (drawn.locator(each).bounding_box() for each in (".flow-sum", ".flow-ffn rect"))
+        assert ring["y"] + ring["height"] <= box["y"] + 2, "one stands on the other"
+        expect(page.locator(".panel .figure").first).to_contain_text(f"Layer {layer}")
+    rows = page.locator(".panel g.token").count()
+    figure = page.locator(".panel .figure").first.bounding_box()
+    ground = page.locator(".flow-ground").first.bounding_box()
+    assert rows and ground["width"] > 0.85 * figure["width"]
