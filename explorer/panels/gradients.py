@@ -153,24 +153,22 @@ def jacobian(
     selection = select_stream(run, token, stream)
     token = selection.token
     words = sentences(CONCEPT, "jacobian")
-    recording = selection.recording
+    recording, of = selection.recording, loaded(selection.recording)
     places = {each.site: each for each in residual.sublayers(selection.stream) if each.layer >= 0}
-    if not loaded(recording).capabilities.weights or not places:
+    if not of.capabilities.weights or not places:
         raise ValueError(words("closed", model=selection.model))
     if recording.edits:
         raise ValueError(words("edited"))
     site = sublayer or first_site(sublayer_sites)(run, {"stream": stream})
     expect_option("sublayer", site, places)
-    spectrum = loaded(recording).jacobian(recording, selection.stream.name, token, site)
-    is_normed = residual.norm_place(selection.stream) == "post"
-    capabilities = loaded(recording).capabilities
-    norm = recording_norm_name(recording, capabilities.rms) if is_normed else ""
+    spectrum = of.jacobian(recording, selection.stream.name, token, site)
+    is_post = residual.norm_place(selection.stream) == "post"
+    norm = recording_norm_name(recording, of.capabilities.rms) if is_post else ""
     series = gradients.singular_value_series(spectrum, norm)
-    d = len(spectrum.wrote)
     slots = {
         "token": selection.word,
         "place": places[site].name,
-        "d": d,
+        "d": (d := len(spectrum.wrote)),
         "high": fixed(spectrum.wrote[0]),
         "low": power(spectrum.wrote[-1], 2),
         "lost": int((spectrum.wrote < 1 / MUCH).sum()),
