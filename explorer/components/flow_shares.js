@@ -86,6 +86,10 @@ export function kept(figure, few) {
     attentions
       .flatMap((/** @type {any} */ one) => sizes(one, row))
       .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
+  // Never left out: what most is brought from here, and the words that change the answer most.
+  const fetched = focus.length ? fetchedRow(figure, focus[0]) : -1;
+  const stays = (/** @type {number} */ row) =>
+    row === fetched ? 2 : Number(figure.hues?.[row] !== undefined);
   let first = 0;
   /** @type {number[]} */
   const all = [];
@@ -96,6 +100,7 @@ export function kept(figure, few) {
     const order = own.sort(
       (a, b) =>
         Number(b === band.selected) - Number(a === band.selected) ||
+        stays(start + b) - stays(start + a) ||
         matters(start + b) - matters(start + a),
     );
     const rows = order.slice(0, few).sort((a, b) => a - b);
