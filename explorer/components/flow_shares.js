@@ -1,6 +1,7 @@
 // @ts-check
 // What the curves of the whole machine are as wide as, and the same of fewer rows.
 
+import { isAsked } from "./beam_figure.js";
 import { chosenRow, labelsOf } from "./flow_rows.js";
 import { omitted } from "./omissions.js";
 
@@ -54,6 +55,7 @@ const FEWEST = 4; // rows from which on a slide has room for the note
 
 /** A flow of at most so many rows: the chosen ones and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most */
 export function cutFlow(figure, most) {
+  if (isAsked(figure)) return { ...figure, note: "" }; // there are no curves yet
   numbered(figure);
   const { bands } = figure;
   if (labelsOf(figure).length <= most) return figure;
