@@ -174,3 +174,33 @@ def test_on_a_phone_every_layer_has_its_name_its_ring_and_its_box(phone: Visitor
     figure = page.locator(".panel .figure").first.bounding_box()
     ground = page.locator(".flow-ground").first.bounding_box()
     assert rows and ground["width"] > 0.85 * figure["width"]
+
+
+def test_a_question_and_a_stop_are_read_on_the_wall(visitor: Visitor) -> None:
+    """The question has its line with a gap; a stop's line has 44 pixels and its lanes 28, and the
+    followed word and the one that it takes most from have rows."""
+    figure = architecture.flow(Run("encoder", TEXT), beam="1").figures[0]
+    layer, band = figure.layers[1], figure.bands[0]
+    brought = layer.attentions[0].shares.sum(0)
+    brought[band.selected] = 0
+    page = visitor.page
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    arrive(visitor, "")
+    page.keyboard.press("p")
+    board = page.locator(".board svg").first
+    before, after, _ = figure.asks
+    expect(board).to_contain_text("?")
+    texts = [each.strip() for each in board.locator("text").all_text_contents()]
+    assert texts == [*before.split(), "?", *after.split()]
+    page.keyboard.press("Escape")
+    arrive(visitor, "&flow_beam=1")
+    page.keyboard.press("p")
+    expect(board).to_contain_text(band.rows[band.selected])
+    texts = [each.strip() for each in board.locator("text").all_text_contents()]
+    assert {band.rows[band.selected], band.rows[int(brought.argmax())]} <= {*texts}
+    sizes = board.locator(".flow-lane text").evaluate_all(
+        "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    )
+    assert sizes and min(sizes) >= 28
+    line = page.locator(".board h1, .board h2").first
+    assert line.evaluate("each => parseFloat(getComputedStyle(each).fontSize)") >= 44

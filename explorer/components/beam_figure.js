@@ -409,7 +409,7 @@ export function track(pen, figure, plan) {
     if (
       (isTold || n <= 8 || (layer.layer % 5 === 0 && !near)) &&
       free(m - half, m + half) &&
-      pen.isFree(pen.box(m, y - 1.3 * letter, label, size))
+      pen.isFree(pen.box(m, y - 1.3 * letter, ` ${label} `, size))
     )
       opening(
         each,
@@ -492,6 +492,22 @@ export function flap(pen, figure, x, y) {
   );
 }
 
+/** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */
+export function flapWide(pen, figure) {
+  const words = [told(figure), told(figure) - 1].map((at) => figure.layers[at]?.says?.[0] ?? "");
+  const wide = words.map((word) =>
+    pen.width(word, { bold: true, size: 1.15, room: 11 * pen.letter }),
+  );
+  return Math.max(5 * pen.letter, Math.max(...wide) + 1.6 * pen.letter);
+}
+
+/** Where a flap stands under a column: at its right end, since curves from rows below end before it. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number} at */
+export const clearOfCurves = (pen, figure, plan, at) =>
+  Math.max(
+    (plan.starts[at] + plan.ends[at]) / 2,
+    plan.ends[at] - 0.5 * flapWide(pen, figure) - 0.4 * pen.letter,
+  );
+
 /** A small tag with a line or two, where it covers no text: at its place, or further up. @param {Pen} pen @param {number} right @param {number} y @param {string} bold @param {string} pale @param {number[]} [limits] left and top */
 export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
   const { letter, look } = pen;
@@ -513,6 +529,63 @@ export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
     pen.text(left + 0.5 * letter, top + (0.9 + 1.25 * at) * letter, line, styles[at]),
   );
   return top;
+}
+
+const STAGE = { sizes: [2.6, 2.2, 1.8, 1.5, 1.25, 1], lines: 3, high: 2.1 }; // in letters and sizes of type
+
+/** The question as a slide shows it: the line in the light, with a gap for what is asked. Returns the height. @param {Pen} pen @param {Flow} figure @param {import("./figures.js").Box} box */
+export function question(pen, { asks: [before, after], yours }, { x, y, width }) {
+  const { letter } = pen;
+  const gap = yours || "?";
+  const cut = before.length > 160 ? `…${before.slice(-160)}` : before;
+  const split = (/** @type {string} */ text) => text.split(/\s+/).filter(Boolean);
+  const words = [...split(cut), null, ...split(after.slice(0, 80))];
+  const room = width - 6 * letter;
+  const laid = (/** @type {number} */ size) => {
+    const style = { size, bold: true };
+    const space = pen.width("n", style) / 2;
+    /** @type {{ word: string | null, wide: number }[][]} */
+    const lines = [[]];
+    let long = 0;
+    for (const word of words) {
+      const wide = pen.width(word ?? gap, style) + (word === null ? 2.4 * size * letter : 0);
+      if (long && long + wide > room) [long, lines[lines.length]] = [0, []];
+      lines[lines.length - 1].push({ word, wide });
+      long += wide + space;
+    }
+    return { size, space, lines };
+  };
+  const ways = STAGE.sizes.map(laid);
+  const { size, space, lines } =
+    ways.find((way) => way.lines.length <= STAGE.lines) ?? ways[ways.length - 1];
+  const pitch = STAGE.high * size * letter;
+  const high = lines.length * pitch + 5 * letter;
+  pen.rect(x, y, width, high, { rx: letter, fill: DARK.paper });
+  const [a, b] = [y + 0.4 * high, y + 0.6 * high].map((each) => each.toFixed(1));
+  const [left, right] = [x + letter, x + width - letter].map((each) => each.toFixed(1));
+  pen.path(`M${left} ${a}L${right} ${y + letter}V${y + high - letter}L${left} ${b}Z`, "none", {
+    fill: "#f5a93a",
+    "fill-opacity": 0.25,
+  });
+  lines.forEach((line, row) => {
+    const whole = line.reduce((sum, { wide }) => sum + wide + space, -space);
+    const middle = y + 2.5 * letter + (row + 0.5) * pitch;
+    let at = x + (width - whole) / 2;
+    for (const { word, wide } of line) {
+      const style = { size, bold: true, fill: word === null ? DARK.primary : DARK.ink };
+      if (word === null)
+        pen.rect(at, middle - 0.75 * size * letter, wide, 1.5 * size * letter, {
+          rx: 0.4 * letter,
+          fill: "#0b0d13",
+          stroke: DARK.primary,
+          "stroke-width": 3,
+          "stroke-dasharray": "9 6",
+        });
+      pen.text(at + wide / 2, middle, word ?? gap, { ...style, anchor: "middle" });
+      at += wide + space;
+    }
+  });
+  return high;
 }
 
 /** What the axis of the lanes is of. @param {Flow} figure */

@@ -8,10 +8,13 @@ import {
   GROW,
   OPEN,
   WIDEN,
+  clearOfCurves,
   flap,
+  flapWide,
   isAsked,
   isEnd,
   lanes,
+  question,
   share as partOf,
   stopOf,
   tag,
@@ -62,6 +65,7 @@ const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer
 
 /** @param {Pen} pen @param {Flow} figure @param {Box} box */
 export function flow(pen, figure, box) {
+  if (isAsked(figure) && pen.least) return question(pen, figure, box);
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
   figure.zoom = zoomOf(figure);
@@ -174,7 +178,7 @@ function planned(pen, figure, { x, y, width, height }) {
   });
   const named = isDark ? 0 : room;
   const side = turned ? Math.min(named, 7 * letter) : Math.min(named, 0.2 * width);
-  const start = (turned ? y : x) + side + 0.8 * letter;
+  const start = (turned ? y : x) + side + (turned ? 0.8 : 1.6) * letter; // a mark stands before a label
   const out = (races ? OUT * (pen.least ? 0.75 : 1) : 1.5) * letter;
   const n = layers.length;
   const inner = bands.length > 1 ? 2.4 * letter : 0;
@@ -555,10 +559,12 @@ function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const right = from + wide - 0.3 * letter;
   const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
   let y = across - 2.1 * letter;
+  const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > limits[1];
   if (ms === undefined || ms >= OPEN)
-    for (const [bold, pale] of units) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
+    for (const [bold, pale] of units)
+      if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
   const row = fetchedRow(figure, layer);
-  if (says && row >= 0 && (ms === undefined || (ms >= WIDEN && ms < OPEN)))
+  if (says && row >= 0 && fits(2) && (ms === undefined || (ms >= WIDEN && ms < OPEN)))
     tag(
       pen,
       right,
@@ -699,8 +705,9 @@ function guess(pen, figure, plan, layer, at, isSpine) {
     if (changed) changes(pen, figure, plan, y);
     return;
   }
+  const clear = (/** @type {number} */ column) => clearOfCurves(pen, figure, plan, column);
   if (isTold) {
-    flap(pen, figure, figure.level ? from + 0.84 * (to - from) : (from + to) / 2, y);
+    flap(pen, figure, figure.level ? from + 0.84 * (to - from) : clear(at), y);
     if (changed) changes(pen, figure, plan, y);
     return;
   }
@@ -713,20 +720,11 @@ function guess(pen, figure, plan, layer, at, isSpine) {
     alpha: 0.85,
     room: isSpine ? 4 * letter : to - from,
   };
-  const box = pen.box((from + to) / 2, y, ` ${word} `, style);
+  const x = isSpine ? (from + to) / 2 : from + 0.81 * (to - from);
+  const box = pen.box(x, y, ` ${word} `, style);
   const wide = (box[2] - box[0]) / 2;
-  const column = told(figure);
-  const middle = (plan.starts[column] + plan.ends[column]) / 2;
-  const isClear = Math.abs(middle - (from + to) / 2) > wide + 0.5 * flapWide(pen, figure);
-  if (isClear && pen.isFree(box)) pen.text((from + to) / 2, y, word, style);
-}
-
-/** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */
-function flapWide(pen, figure) {
-  const words = [told(figure), told(figure) - 1].map((at) => figure.layers[at]?.says?.[0] ?? "");
-  return (
-    Math.max(...words.map((word) => pen.width(word, { bold: true, size: 1.15 }))) + 2.6 * pen.letter
-  );
+  const isClear = Math.abs(clear(told(figure)) - x) > wide + 0.5 * flapWide(pen, figure);
+  if (isClear && pen.isFree(box)) pen.text(x, y, word, style);
 }
 
 /** Under the layers that matter the place of the answer without and with what is out. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number} y */

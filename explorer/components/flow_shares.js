@@ -1,6 +1,7 @@
 // @ts-check
 // What the curves of the whole machine are as wide as, and the same of fewer rows.
 
+import { isAsked } from "./beam_figure.js";
 import { chosenRow, labelsOf } from "./flow_rows.js";
 import { omitted } from "./omissions.js";
 
@@ -54,6 +55,7 @@ const FEWEST = 4; // rows from which on a slide has room for the note
 
 /** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most @param {number[]} [named] */
 export function cutFlow(figure, most, named = []) {
+  if (isAsked(figure)) return { ...figure, note: "" }; // there are no curves yet
   numbered(figure);
   const { bands } = figure;
   if (labelsOf(figure).length <= most) return figure;
@@ -86,6 +88,10 @@ export function kept(figure, few, named = []) {
     attentions
       .flatMap((/** @type {any} */ one) => sizes(one, row))
       .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
+  // Never left out: what most is brought from here, and the words that change the answer most.
+  const fetched = focus.length ? fetchedRow(figure, focus[0]) : -1;
+  const stays = (/** @type {number} */ row) =>
+    row === fetched ? 2 : Number(figure.hues?.[row] !== undefined);
   let first = 0;
   /** @type {number[]} */
   const all = [];
@@ -97,6 +103,7 @@ export function kept(figure, few, named = []) {
       (a, b) =>
         Number(b === band.selected) - Number(a === band.selected) ||
         Number(named.includes(start + b)) - Number(named.includes(start + a)) ||
+        stays(start + b) - stays(start + a) ||
         matters(start + b) - matters(start + a),
     );
     const rows = order.slice(0, few).sort((a, b) => a - b);
