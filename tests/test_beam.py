@@ -11,10 +11,12 @@ from conftest import texts_of
 from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED
 
-from explorer.analysis import flow, residual
+from explorer.analysis import flow, logit_lens, residual
 from explorer.analysis.figures import as_plain
 from explorer.analysis.formatting import ordinal, tenths
 from explorer.panels import architecture, flow_beam
+from explorer.panels import logit_lens as lens_panels
+from explorer.panels import residual as residual_panels
 from models.caching import loaded
 from models.edits import HideToken, HideWord, ZeroHead, from_line
 from models.run import Run
@@ -94,6 +96,25 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
         said += 1
     assert said == len(lane.places) - 1
     assert f"“{lane.label}”, {lane.text}" in figure.stops[-1].finding
+
+
+@pytest.mark.parametrize("text", [WAITER, *SENTENCES[:4]])
+def test_flow_lens_and_residual_name_one_layer_from_which_on_the_answer_leads(text: str) -> None:
+    updates = residual_panels.updates(Run("encoder", text))
+    hidden, token = updates.at["run"], updates.at["token"]
+    lens = hidden.loaded.lens(hidden.recording(), "encoder", token=token)
+    behind = np.flatnonzero(lens.rank[:, 0] > 0)  # the sites where another word leads
+    site = lens.sites[behind[-1] + 1]
+    said = [
+        each.finding for each in architecture.flow(Run("encoder", text), token).figures[0].stops
+    ]
+    (decides,) = (each for each in said if "decides" in each)
+    assert re.match(rf"Layer {site[0]}(, the last,)? decides: ", decides)
+    name = logit_lens.site_name(site)
+    at_the_end = behind[-1] + 2 == len(lens.sites)
+    assert at_the_end or f"leads all words from {name} on" in updates.finding
+    told = lens_panels.lens(hidden, token).finding
+    assert at_the_end or f"leads all words from {name} on" in told
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -203,7 +203,7 @@ def _stands(race: Race, at: int) -> str:
 def _listed(words: Sequence[str], most: int = 5) -> str:
     """Words in a list, the last ones of many."""
     words = words[-most:]
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 class Brought(NamedTuple):
