@@ -177,6 +177,13 @@ def jacobian(
         "kept": int((spectrum.total < 1 / MUCH).sum()),
         "error": power(spectrum.error, 2),
     }
+    entry = Facts(
+        title=words("entry"),
+        facts=tuple(
+            (power(value), words(name))
+            for name, value in zip(("entry_of_f", "entry_of_sum"), spectrum.first)
+        ),
+    )
     return Panel(
         title=words("title"),
         finding=words("finding" if spectrum.adds else "finding_alone", **slots),
@@ -196,13 +203,7 @@ def jacobian(
                 y_title=words("y"),
                 log_y=True,
             ),
-            Facts(
-                title=words("entry"),
-                facts=tuple(
-                    (power(value), words(name))
-                    for name, value in zip(("entry_of_f", "entry_of_sum"), spectrum.first)
-                ),
-            ),
+            *([entry] if spectrum.adds else []),
         ),
         table={"rank": range(1, len(spectrum.wrote) + 1)} | dict(series),
         details=words.lines("details" if spectrum.adds else "details_alone", **slots),
