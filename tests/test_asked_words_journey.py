@@ -19,8 +19,8 @@ EVERYTHING = """() => {
   const told = [document.title];
   const walk = (node) => {
     if (node.nodeType === Node.TEXT_NODE) return told.push(node.data);
-    if (/^(style|script|noscript)$/i.test(node.nodeName) || node.classList?.contains("choices"))
-      return;
+    if (/^(style|script|noscript)$/i.test(node.nodeName)) return;
+    if (/\\b(choices|offered)\\b/.test(node.className)) return; // words to choose from
     for (const { name, value } of node.attributes || [])
       if (/^(aria-|title$|alt$|placeholder$|data-text$|content$)/.test(name)) told.push(value);
     if ("value" in node && typeof node.value === "string") told.push(node.value);

@@ -244,13 +244,16 @@ def test_z_is_a_convex_combination_of_the_values(model: str) -> None:
 def test_the_nearest_and_the_farthest_head_stand_on_one_scale() -> None:
     run = Run("encoder", TEXT)
     recording = run.recording()
-    near, far = distances.near_and_far(run).figures
+    near, far, own = distances.near_and_far(run).figures
     reach = head_naming.reach(recording, recording.attention[0])[0]
     ends = np.nanargmin(reach), np.nanargmax(reach)
     for figure, end in zip((near, far), ends):
         layer, head = np.unravel_index(end, reach.shape)
         assert figure.title.startswith(f"L{layer} H{head}:")
     assert near.high == far.high and near.rows == far.rows
+    row = recording.attention[0].pattern[layer, head, 13].astype(float)
+    ((text, _),) = own.facts
+    assert matches_text(text, sum(w * abs(13 - at) for at, w in enumerate(row)))
     with pytest.raises(ValueError, match="two texts"):
         distances.near_and_far(Run("translator", TEXT), attention="cross")
 

@@ -194,13 +194,7 @@ def jacobian(
                 y_title=words("y"),
                 log_y=True,
             ),
-            Facts(
-                title=words("entry"),
-                facts=tuple(
-                    (power(value), words(name))
-                    for name, value in zip(("entry_of_f", "entry_of_sum"), spectrum.first)
-                ),
-            ),
+            *([_entry(spectrum.first)] if spectrum.adds else []),
         ),
         table={"rank": range(1, len(spectrum.wrote) + 1)} | dict(series),
         details=words.lines("details" if spectrum.adds else "details_alone", **slots),
@@ -209,6 +203,15 @@ def jacobian(
         formulas=("jacobian",),
         numbers={"width": Written.count(d)},
         at={"site": site, "stream": selection.stream.name},
+    )
+
+
+def _entry(first: tuple[float, float]) -> Facts:
+    """The first entry of the Jacobian of an update, and of that of the sum."""
+    words = sentences(CONCEPT, "jacobian")
+    named = zip(first, ("entry_of_f", "entry_of_sum"))
+    return Facts(
+        title=words("entry"), facts=tuple((power(value), words(name)) for value, name in named)
     )
 
 
