@@ -26,7 +26,8 @@ BLOCK = 256  # tokens that are read out at once
 
 def states(model: OwnModel, lines: list[str], most: int) -> dict[str, Tensor]:
     """The states after each layer, without the first token of a text: (token, d_model) by site."""
-    sites = [f"{layer}.ffn.sum" for layer in range(model.card.n_layer)]
+    end = "normed" if model.capabilities.norm == "post" else "sum"
+    sites = [f"{layer}.ffn.{end}" for layer in range(model.card.n_layer)]
     found: dict[str, list[np.ndarray]] = {site: [] for site in sites}
     n = 0
     for line in lines:
@@ -53,8 +54,12 @@ def translated(known: Tensor, last: Tensor, asked: Tensor) -> Tensor:
 def divergence(model: OwnModel, said: Tensor, last: Tensor) -> tuple[float, float]:
     """Mean KL of the readout of the last states from that of others, and how often they agree."""
     network, kl, same = model.network, 0.0, 0.0
+    norm = network.last_norm
     for of, true in zip(said.split(BLOCK), last.split(BLOCK)):
-        q, p = (network.logits(network.last_norm.normed(x)).log_softmax(-1) for x in (of, true))
+        q, p = (
+            network.logits(norm.normed(x) if norm.is_present(()) else x).log_softmax(-1)
+            for x in (of, true)
+        )
         kl += float((p.exp() * (p - q)).sum())
         same += float((p.argmax(-1) == q.argmax(-1)).sum())
     return kl / len(said), same / len(said)

@@ -166,7 +166,7 @@ def test_patching(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_tuned_lens(capsys: pytest.CaptureFixture[str]) -> None:
     """A row for each layer before the last, and what the translators weigh."""
     rows = tuned_lens.main("decoder", most=200)
-    assert [site for site, *_ in rows] == [f"{layer}.ffn.sum" for layer in range(3)]
+    assert [site for site, *_ in rows] == [f"{layer}.ffn.normed" for layer in range(3)]
     assert all(kl > 0 and 0 <= same <= 1 for _, *both in rows for kl, same in both)
     assert re.search(r"3 translators in 16 bits: [\d,]+ bytes", capsys.readouterr().out)
 

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -132,3 +133,21 @@ def test_files_are_small(layers: int, heads: int, tokens: int, most: int) -> Non
     assert recording.attention[-1].pattern.shape == (layers, heads, tokens, tokens)
     for view in export.VIEWS:
         assert len(export.page(recording, view, model=model)) < most
+    if tokens == 128:
+        assert len(export.page(recording, model=model).encode()) == as_documented("128, 144")
+
+
+def as_documented(size: str) -> object:
+    """Bytes of a file of so many tokens and heads as docs/export.md says, to 2 %."""
+    page = (Path(__file__).parent.parent / "docs/export.md").read_text("utf-8")
+    (said,) = re.findall(rf"^\|.*\| {size} \| ([\d,]+) \|$", page, re.MULTILINE)
+    return pytest.approx(int(said.replace(",", "")), rel=0.02)
+
+
+@pytest.mark.parametrize(("times", "size"), [(1, "15, 32"), (5, "67, 32")])
+def test_files_have_the_bytes_that_the_documents_say(times: int, size: str) -> None:
+    text = "The animal didn't cross the street because it was too tired. "
+    recording = read_once("encoder").record((times * text).strip())
+    assert f"{len(recording.streams[0].tokens)}, 32" == size
+    page = export.page(recording, "heads", model=read_once("encoder"), layer=1, head=5)
+    assert len(page.encode()) == as_documented(size)
