@@ -107,7 +107,7 @@ FLOORS = [
         r"explorer/screens/.*",
         set(),
         r"explorer\.(screens|panels|analysis|text)\..*"
-        r"|models\.(caching|edits|example_texts|host|model_card|model_names|recording|registry|run)",
+        r"|models\.(caching|edits|example_texts|host|model_card|model_names|notices|recording|registry|run)",
     ),
     (
         r"explorer/figure_(engine|export)\.py",

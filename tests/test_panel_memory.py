@@ -106,6 +106,25 @@ def test_a_panel_that_is_too_dear_is_refused_before_it_begins(cache: Cache) -> N
     assert spec.PANELS["residual.norms"](run).figures
 
 
+@pytest.mark.parametrize("name", ["stages.exchanged", "positions.order", "residual.updates"])
+def test_recordings_beside_its_own_are_asked_for_before_it_begins(cache: Cache, name: str) -> None:
+    run = Run("encoder", LONG)
+    recording = run.recording()
+    cache.limit, cache.beyond = memory.weight(recording), memory.bound_of(name).bytes_of(recording)
+    kept = set(cache.entries)
+    with pytest.raises(NoRoom, match="A shorter text takes less"):
+        spec.PANELS[name](run)
+    assert set(cache.entries) == kept, "nothing of it was made"
+
+
+def test_a_model_that_writes_is_asked_for_no_recording_with_a_mask(cache: Cache) -> None:
+    run = Run("decoder", LONG)
+    recording = run.recording()
+    bound = memory.bound_of("residual.updates").bytes_of(recording)
+    cache.limit, cache.beyond = memory.weight(recording), bound + OTHERS
+    assert spec.PANELS["residual.updates"](run).figures
+
+
 @pytest.mark.parametrize(("unit", "read"), [("Heads", 0), ("Sites", 3)])
 def test_a_sweep_that_is_too_long_is_refused_before_it_begins(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, unit: str, read: int

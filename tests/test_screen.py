@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from app_harness import clean, page_at, whole
+from test_kept_promises import told
 
 import headlight
 from explorer.analysis.facts import RecordingFacts
 from explorer.components import codec
 from explorer.panels.choice import EVERY
-from explorer.screens.screen import Screen, screen, screen_of
+from explorer.screens.screen import Screen, of_words, screen, screen_of
 from explorer.text import places
 from models.caching import is_kept
 from models.run import Run
@@ -240,7 +241,13 @@ def test_a_model_that_the_tab_cannot_serve_is_replaced_in_a_note() -> None:
 
 
 def test_what_is_not_followed_is_told_in_a_sentence() -> None:
-    shown = screen({"layer": "99", "head": "x", "token": "4", "edits": "Nothing"})
+    asked = {"layer": "99", "head": "x", "token": "4", "edits": "Nothing"}
+    shown, said = told(lambda: screen(asked))
+    assert [each.partition(" ")[0] for each in said] == [*shown.refused]
+    assert all(why in each for each, why in zip(said, shown.refused.values(), strict=True))
+    assert "layer of this address is not followed: There is no layer 99; the last is 3." in said
+    assert told(lambda: of_words(asked)) == (shown, []), "a server's log has no word of a reader's"
+    assert not told(lambda: screen({"layer": "3", "head": "2", "token": "4"}))[1]
     assert set(shown.refused) == {"layer", "head", "edits"}
     assert all(each.endswith((".", "number")) for each in shown.refused.values()), shown.refused
     assert shown.chosen["token"] == 4 and not shown.run.edits

@@ -23,13 +23,14 @@ ENDS = 8  # tokens around a text, at most
 @dataclass(frozen=True)
 class Bound:
     """What a panel takes at most, in sizes of the recording that it is of, and of its model.
-    recordings: others of the same text that it holds beside, which are asked for as they are made.
-    patterns: copies of all patterns; layers: of those of one layer. cells: numbers of 8 bytes for
-    each query and key. states: copies of the streams' vectors at all sites; sites: at one. scores:
-    rows of numbers over the vocabulary. weights: copies of the model's. fixed: bytes, whatever the
-    text."""
+    recordings: others of the same text that it holds beside, which are asked for as they are made;
+    hidden: those where a model that fills gaps reads a mask in the place of a token. patterns:
+    copies of all patterns; layers: of those of one layer. cells: numbers of 8 bytes for each query
+    and key. states: copies of the streams' vectors at all sites; sites: at one. scores: rows of
+    numbers over the vocabulary. weights: copies of the model's. fixed: bytes, whatever the text."""
 
     recordings: int = 0
+    hidden: int = 0
     patterns: float = 0.0
     layers: float = 2.0
     cells: float = 8.0
@@ -94,11 +95,12 @@ BOUNDS: Mapping[str, Bound] = {
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
     "positions.answer": Bound(recordings=2, states=1.75),
-    "positions.order": STATES,
+    "positions.order": Bound(recordings=2, states=1.75),
     "positions.overlap": Bound(weights=3),  # of which the embeddings may be nearly all
     "residual.heads": STATES,
-    "residual.updates": Bound(recordings=1, states=1.75, scores=96),
+    "residual.updates": Bound(hidden=1, states=1.75, scores=96),
     "soft_lookup.scale": Bound(layers=18, fixed=80 * MIB),
+    "stages.exchanged": Bound(recordings=2),
     "summaries.aggregated": PATTERNS,
     "summaries.disagreements": PATTERNS,
     "summaries.output_norms": STATES,
@@ -130,7 +132,8 @@ def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[Run]
         return
     longest = max(map(_tokens, given), default=0)
     size = sum(bound.bytes_of(each, longest) for each in recordings)
-    missing = max(0, bound.recordings - len(others))
+    beside = bound.recordings + bound.hidden * (recordings[0].model.kind == "encoder")
+    missing = max(0, beside - len(others))
     caching.cache.expect(size + missing * weight(recordings[0]) + sum(map(weight, recordings)))
     with caching.cache.working(size):
         yield run.with_at_hand(recordings[0])

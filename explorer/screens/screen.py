@@ -40,6 +40,7 @@ from explorer.text.markdown_escape import plain
 from explorer.text.places import Tab
 from models import registry
 from models.caching import loaded
+from models.notices import tell
 from models.run import Run, run_of
 
 HEADS = "heads"  # of two panels, with what is told of a head (`heads.py`)
@@ -183,11 +184,21 @@ class Screen:
 
 def screen(words: str | Mapping[str, str]) -> Screen:
     """What an address of the app shows, or its words by their names: "?tab=weight&word=it",
-    {"tab": "weight", "word": "it"}. What they say nothing of is what a page opens on.
+    {"tab": "weight", "word": "it"}. What they say nothing of is what a page opens on; a Notice says
+    which of them are not followed.
 
     Raises ValueError, with a sentence, for a tab that is not there or that is worked on by hand on
     the page, for a model that cannot be used and a text that it cannot read, and where the tab has
     nothing to show of them."""
+    shown = of_words(words)
+    for name, why in shown.refused.items():
+        tell(f"{name} of this address is not followed: {why}")
+    return shown
+
+
+def of_words(words: str | Mapping[str, str]) -> Screen:
+    """The same, where `refused` alone says which words are not followed: a server's log, to which
+    warnings go, has no word of a reader's."""
     if isinstance(words, str):
         tab, said = link.tab_and_words(words)
     else:

@@ -22,7 +22,7 @@ from explorer.components import codec
 from explorer.panels import architecture
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import parameters
-from explorer.screens.screen import screen
+from explorer.screens.screen import of_words
 from explorer.server import request_body
 from explorer.state import event_log, host, models
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
@@ -50,7 +50,7 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
     if not words.keys() <= (OF_FLOW if tab == FLOW else CHOICES) or not is_ready(model):
         return {}
     with host.hurrying() if tab == FLOW else nullcontext():
-        shown = screen({"tab": tab, "model": model, "text": text, **words})
+        shown = of_words({"tab": tab, "model": model, "text": text, **words})
         for why in shown.refused.values():
             raise ValueError(why)
         panels = tuple(shown.panels())
