@@ -141,6 +141,7 @@ def as_documented(size: str) -> object:
     """Bytes of a file of so many tokens and heads as docs/export.md says, to 2 %."""
     page = (Path(__file__).parent.parent / "docs/export.md").read_text("utf-8")
     (said,) = re.findall(rf"^\|.*\| {size} \| ([\d,]+) \|$", page, re.MULTILINE)
+    # The code in a file changes by less from one change of the app to the next.
     return pytest.approx(int(said.replace(",", "")), rel=0.02)
 
 
