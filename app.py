@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from explorer.state import host
+from explorer.app.state import host
 
 # Short passes want one thread, and waiting threads that do not spin. Both must be said before torch
 # is imported.
@@ -16,10 +16,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
 
-from explorer.classroom import routes
-from explorer.server import startup_bundle, streamlit_patches
-from explorer.server.routes import MIDDLEWARE, ROUTES
-from explorer.state import event_log, garbage_collection, jobs, scheduling
+from explorer.app.classroom import routes
+from explorer.app.server import startup_bundle, streamlit_patches
+from explorer.app.server.routes import MIDDLEWARE, ROUTES
+from explorer.app.state import event_log, garbage_collection, jobs, scheduling
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
 

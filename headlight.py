@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from explorer.export import head_scores as head_scores
     from explorer.export import page as page
     from explorer.screens.screen import screen as screen
-    from models import edits as edits
-    from models import live_training as live_training
-    from models import registry as registry
-    from models import results as results
-    from models.activation_dicts import from_cache as from_cache
-    from models.array_model import view as view
-    from models.edits import Edit
-    from models.model import Model
-    from models.notices import Notice as Notice
-    from models.recording import Recording as Recording
-    from models.recording_file import from_npz as from_npz
-    from models.recording_file import to_npz as to_npz
-    from models.registry import load as load
-    from models.registry import names as names
-    from models.results import Sampling as Sampling
-    from models.results import SeededSampling as SeededSampling
-    from models.run import Run as Run
+    from models.contract import edits as edits
+    from models.contract import results as results
+    from models.contract.edits import Edit
+    from models.contract.model import Model
+    from models.contract.notices import Notice as Notice
+    from models.contract.recording import Recording as Recording
+    from models.contract.recording_file import from_npz as from_npz
+    from models.contract.recording_file import to_npz as to_npz
+    from models.contract.results import Sampling as Sampling
+    from models.contract.results import SeededSampling as SeededSampling
+    from models.inputs.activation_dicts import from_cache as from_cache
+    from models.inputs.array_model import view as view
+    from models.inputs.wrap import wrap as wrap
+    from models.live import live_training as live_training
+    from models.runtime import registry as registry
+    from models.runtime.registry import load as load
+    from models.runtime.registry import names as names
+    from models.runtime.run import Run as Run
     from models.version import VERSION as __version__
-    from models.wrap import wrap as wrap
 
 # What is had here by name: modules, and what else by the module that has it and its name there.
 MODULES = {

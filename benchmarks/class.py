@@ -49,7 +49,7 @@ from benchmarks.clients import (
     reader_line,
     server,
 )
-from explorer.state.settings import Settings
+from explorer.app.state.settings import Settings
 from explorer.text import places
 
 EVERY = 3.0  # seconds between two texts of one reader

@@ -22,13 +22,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from benchmarks.calibration import print_calibration
 from benchmarks.clients import random_text
+from explorer.app.server import prefetch
+from explorer.app.state import host
 from explorer.panels import flow_way
-from explorer.server import prefetch
-from explorer.state import host
 from models import smollm2
-from models.caching import loaded
-from models.edits import HideToken
-from models.run import Run
+from models.contract.edits import HideToken
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 PARTS = ("pass", "word", "pass without the word", "panel and bytes")
 FIRST = 3  # texts that are not counted

@@ -32,11 +32,13 @@ import transformers
 
 from benchmarks.calibration import print_calibration
 from benchmarks.clients import ROOT, memory_of
-from models import registry, shipped_models, smollm2, whole_words
-from models.generation import Generation
-from models.own_model import OwnModel
+from models import shipped_models, smollm2
+from models.network.generation import Generation
+from models.network.own_model import OwnModel
+from models.network.transformer import Decoder, Transformer
+from models.runtime import registry
+from models.tokens import whole_words
 from models.training.next_word import NextWord
-from models.transformer import Decoder, Transformer
 
 ROUNDS = {16: 40, 64: 30, 128: 25, 256: 12, 480: 8, 512: 8}  # of passes over so many tokens
 WIDTH = 16  # tokens written
@@ -184,7 +186,7 @@ def loading(name: str) -> dict[str, float]:
 def print_loading(name: str) -> None:
     """Print what `loading` measures, in this process."""
     import headlight
-    from explorer.state import garbage_collection
+    from explorer.app.state import garbage_collection
 
     assert headlight.panels  # the app's modules
     garbage_collection.start()  # and its settings of memory

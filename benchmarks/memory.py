@@ -31,14 +31,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from benchmarks.calibration import print_calibration
 from benchmarks.clients import ROOT, open_page, random_text, reader_line, server
-from explorer.analysis.csv import count_cells
+from explorer.app.state import garbage_collection, host
+from explorer.app.state.scheduling import memory_budget
+from explorer.figures.csv import count_cells
 from explorer.panels import memory, spec
-from explorer.state import garbage_collection, host
-from explorer.state.scheduling import memory_budget
-from models import buffer_pool, caching, shipped_models, smollm2
-from models.cache import LARGE_BYTES
-from models.recording import Recording
-from models.run import Run
+from models import shipped_models, smollm2
+from models.contract.recording import Recording
+from models.network import buffer_pool
+from models.runtime import caching
+from models.runtime.cache import LARGE_BYTES
+from models.runtime.run import Run
 
 MIB = 2**20
 COMPOSE = ROOT / "deploy" / "compose.yaml"

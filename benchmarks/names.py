@@ -58,13 +58,14 @@ import torch
 from explorer.analysis import coreference, findings, head_naming, votes, word_classes, words
 from explorer.analysis.findings import Finding
 from explorer.text import findings as findings_text
-from explorer.text.model_descriptions import unread_language
-from models import own_model, registry
-from models.recording import Attention, Recording
+from explorer.wording.model_descriptions import unread_language
+from models.contract.recording import Attention, Recording
+from models.network import own_model
+from models.network.transformer import Encoder, Transformer
+from models.runtime import registry
 from models.training import attention_transfer, evaluate, masked
 from models.training.corpus import Corpus, read
 from models.training.head_scores import mean_scores
-from models.transformer import Encoder, Transformer
 
 MODELS = ("encoder", "decoder", "minilm")
 READ = (  # those that read sentences

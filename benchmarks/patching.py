@@ -9,9 +9,9 @@ import time
 
 import torch
 
-from models import registry
-from models.layers import Patch
+from models.network.layers import Patch
 from models.readouts.patching import OwnRun
+from models.runtime import registry
 
 TEXT = "The waiter brought the soup to the guest because it was very hot"
 DONOR = "The waiter brought the soup to the guest because he was very hot"

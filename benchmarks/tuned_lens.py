@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 import headlight
-from models import registry
-from models.own_model import OwnModel
+from models.network.own_model import OwnModel
+from models.runtime import registry
 
 FILE = Path(__file__).with_name("headlines.txt")
 RIDGE = 0.01  # of the mean square of a component

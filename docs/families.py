@@ -23,12 +23,12 @@ import torch
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from models import registry
-from models.model import Model
+from models.contract.model import Model
+from models.contract.recording import Recording, Stream
 from models.pretrained import hf_model, hub, model_files
 from models.pretrained.model_files import NotLoaded
 from models.pretrained.weight_conversion import CONVERSIONS
-from models.recording import Recording, Stream
+from models.runtime import registry
 from models.version import VERSION
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))

@@ -1,5 +1,5 @@
 """Writes the types of figures and their axes for the browser's code anew from the dataclasses of
-explorer/analysis/figures.py: `python -m docs.figure_types`."""
+explorer/figures/kinds.py: `python -m docs.figure_types`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from explorer.analysis import figures
 from explorer.components import bundle
+from explorer.figures import kinds as figures
 
 FILE = Path(bundle.__file__).with_name("figure_types.d.ts")
 AXES = FILE.with_name("figure_axes.js")
-HEAD = """// Written by `python -m docs.figure_types` of explorer/analysis/figures.py.
+HEAD = """// Written by `python -m docs.figure_types` of explorer/figures/kinds.py.
 
 /** An array of numbers as it arrives. */
 export type Numbers = Float32Array;
@@ -70,7 +70,7 @@ def typescript(hint: Any) -> str:
 
 
 AXES_HEAD = """// @ts-check
-// Written by `python -m docs.figure_types` of explorer/analysis/figures.py: of each kind of figure
+// Written by `python -m docs.figure_types` of explorer/figures/kinds.py: of each kind of figure
 // the fields that run along axes, and those with places on them; a list of places is {"each": ...}.
 
 /** @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */

@@ -48,12 +48,12 @@ LIMITS = (
         TOLD,
     ),
     Limit(
-        "models.torch_layers:N_POSITIONS",
+        "models.network.torch_layers:N_POSITIONS",
         "tokens of a text in a wrapped `nn.TransformerEncoder` without a table of positions",
         TOLD,
     ),
     Limit(
-        "models.generation:LENGTH_LIMIT",
+        "models.network.generation:LENGTH_LIMIT",
         "tokens of a translation: so many times those of its source, and so many more",
         TOLD,
     ),
@@ -62,7 +62,11 @@ LIMITS = (
         "tokens that a translator in its own code answers where no target is given",
         TOLD,
     ),
-    Limit("models.path_integral:STEPS", "parts of the way of integrated gradients (`steps`)", TOLD),
+    Limit(
+        "models.contract.path_integral:STEPS",
+        "parts of the way of integrated gradients (`steps`)",
+        TOLD,
+    ),
     Limit(
         "explorer.analysis.corpus:MOST_LINES",
         "sentences of a panel of `corpus`, the run's text among them",
@@ -76,25 +80,31 @@ LIMITS = (
     ),
     Limit("explorer.analysis.embeddings:LONGEST_WORD", "letters of a word of such a group", TOLD),
     Limit(
-        "explorer.figure_export:MOST_PIXELS",
+        "explorer.figures.figure_export:MOST_PIXELS",
         "pixels of a PNG; of more it has fewer dots an inch",
         TOLD,
     ),
     Limit(
-        "models.array_model:HALF_TOLERANCE",
+        "models.inputs.array_model:HALF_TOLERANCE",
         "by which a row of `view` or `from_cache` may miss 1; it is divided by its sum, told",
         REFUSED,
     ),
     Limit(
-        "models.activation_dicts:SUM_TOLERANCE",
+        "models.inputs.activation_dicts:SUM_TOLERANCE",
         "share by which states of `from_cache` may miss their sum",
         REFUSED,
     ),
-    Limit("models.edit_validation:MAX_EDITS", "edits of a recording", REFUSED),
-    Limit("models.edit_validation:MAX_DIGITS", "digits of a whole number in an edit", REFUSED),
-    Limit("models.edits:MOST", "numbers in an edit", REFUSED),
-    Limit("models.edits:MAX_RANGE_HEADS", "heads that one word of a line of edits names", REFUSED),
-    Limit("models.arrays:MAX_AXES", "axes of the numbers in an edit", REFUSED),
+    Limit("models.contract.edit_validation:MAX_EDITS", "edits of a recording", REFUSED),
+    Limit(
+        "models.contract.edit_validation:MAX_DIGITS", "digits of a whole number in an edit", REFUSED
+    ),
+    Limit("models.contract.edits:MOST", "numbers in an edit", REFUSED),
+    Limit(
+        "models.contract.edits:MAX_RANGE_HEADS",
+        "heads that one word of a line of edits names",
+        REFUSED,
+    ),
+    Limit("models.contract.arrays:MAX_AXES", "axes of the numbers in an edit", REFUSED),
     Limit(
         "explorer.panels.interventions:MAX_TOKENS",
         "tokens of a text in `panels.interventions.experiments`",
@@ -110,10 +120,14 @@ LIMITS = (
         "beams of `panels.translation.hypotheses`; `Model.beams` has none",
         REFUSED,
     ),
-    Limit("models.training_plan:MAX_LENGTH", "characters of a text that is learned live", REFUSED),
-    Limit("models.npz:MOST_ARRAYS", "arrays of a file, where `most_bytes` is given", REFUSED),
-    Limit("models.npz:MOST_AXES", "axes of an array of a file", REFUSED),
-    Limit("models.recording_file:MOST_HEADER", "bytes of the header of a file", REFUSED),
+    Limit(
+        "models.live.training_plan:MAX_LENGTH", "characters of a text that is learned live", REFUSED
+    ),
+    Limit(
+        "models.contract.npz:MOST_ARRAYS", "arrays of a file, where `most_bytes` is given", REFUSED
+    ),
+    Limit("models.contract.npz:MOST_AXES", "axes of an array of a file", REFUSED),
+    Limit("models.contract.recording_file:MOST_HEADER", "bytes of the header of a file", REFUSED),
     Limit(
         "models.pretrained.machine_limits:MOST_PARAMETERS",
         "parameters of a model that `load` opens",

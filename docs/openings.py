@@ -17,10 +17,10 @@ from explorer.screens.screen import screen
 from explorer.text import findings as findings_text
 from explorer.text import gallery, places
 from explorer.text import offers as offers_text
-from explorer.text.markdown_escape import plain
-from models import registry
+from explorer.wording.markdown_escape import plain
 from models.example_texts import CONTINUED_TEXT, EXAMPLES
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 FILE = Path(__file__).with_name("openings.md")
 BENCHMARKS = FILE.parent.parent / "benchmarks"

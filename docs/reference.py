@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from docs import limits
+from explorer.app.state import url_state
+from explorer.app.views import tabs
 from explorer.panels import spec
 from explorer.panels.choice import Parameter, listed
 from explorer.panels.spec import Panel
-from explorer.state import url_state
 from explorer.text import places
-from explorer.views import tabs
-from models import edits
-from models.model import Model
+from models.contract import edits
+from models.contract.model import Model
 
 assert tabs.VIEWS  # with them the choices of all tabs are declared
 FILE = Path(__file__).with_name("reference.md")

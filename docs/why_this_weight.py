@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from explorer.panels import score_parts
-from models.run import Run
+from models.runtime.run import Run
 
 FILE = Path(__file__).with_name("why-this-weight.md")
 TEXT = "The animal didn't cross the street because it was too tired."

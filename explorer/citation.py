@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from explorer.panels.spec import Panel
-from models.argument_validation import expect_recording
-from models.model import Model
-from models.recording import Card, Recording
+from models.contract.argument_validation import expect_recording
+from models.contract.model import Model
+from models.contract.recording import Card, Recording
 from models.version import VERSION
 
 # As CITATION.cff has them.
@@ -43,7 +43,7 @@ def _notes(of: Panel | Recording | Model | str | None) -> list[str]:
             return [f"panel {of.name}"]
         return [f"panel {of.name}", _of_model(of.run.recording().model)]
     if isinstance(of, str):
-        from models import registry
+        from models.runtime import registry
 
         of = registry.load(of)
     if isinstance(of, Model):

@@ -20,12 +20,12 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from models.notices import Notice
+from models.contract.notices import Notice
 from models.version import VERSION
 
 if TYPE_CHECKING:
-    from models.model import Model
-    from models.recording import Recording
+    from models.contract.model import Model
+    from models.contract.recording import Recording
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
@@ -185,7 +185,7 @@ def _app(options: argparse.Namespace) -> int:
     if find_spec("streamlit") is None:
         raise ValueError(f"the app needs packages that are not here; {INSTALL_APP}")
     if options.file is not None:
-        from models import recorded_model
+        from models.inputs import recorded_model
 
         recorded_model.opened(options.file.read_bytes())  # or it says why it cannot be
         os.environ["HEADLIGHT_RECORDING"] = str(options.file.resolve())
@@ -253,7 +253,7 @@ def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
 
 
 def _of_file(file: Path, options: argparse.Namespace) -> tuple[Model, Recording]:
-    from models import recorded_model
+    from models.inputs import recorded_model
 
     if options.target is not None:
         raise ValueError("a recording has its own texts; leave --target out")
@@ -296,7 +296,7 @@ def _decoded(stream: IO[bytes], name: str) -> str:
 
 def _named(name: str) -> str:
     """A model's whole name. Raises ValueError where there is none."""
-    from models import registry
+    from models.runtime import registry
 
     name = registry.spelled(name)
     if not registry.knows(name):
@@ -307,7 +307,7 @@ def _named(name: str) -> str:
 
 
 def _loaded(name: str) -> Model:
-    from models import registry
+    from models.runtime import registry
 
     _say(f"Loading {name} …")
     return registry.load(name, _progress)
@@ -321,7 +321,7 @@ def _read(model: Model, text: str, target: str | None = None) -> Recording:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from models.recording_file import to_npz
+    from models.contract.recording_file import to_npz
 
     _expect_file(options.output, ".npz")
     _, recording = _recorded(options)
@@ -388,7 +388,7 @@ def _chosen(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _models(options: argparse.Namespace) -> int:
-    from models import registry
+    from models.runtime import registry
 
     for name in registry.names():
         card = registry.card(name)

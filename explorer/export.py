@@ -16,23 +16,23 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from explorer import html_export
 from explorer.analysis.corpus_scores import PatternScores
 from explorer.analysis.head_naming import Cells
-from explorer.html_export import Document
+from explorer.figures import html_export
+from explorer.figures.html_export import Document
 from explorer.panels import attention, spec
 from explorer.panels.spec import expect_words, panel_names
-from models import registry
-from models.argument_validation import attention_of, expect_model
-from models.edits import describe
-from models.notices import tell
-from models.recording import Recording
-from models.run import Run
+from models.contract.argument_validation import attention_of, expect_model
+from models.contract.edits import describe
+from models.contract.notices import tell
+from models.contract.recording import Recording
+from models.runtime import registry
+from models.runtime.run import Run
 
 if TYPE_CHECKING:
     import pandas
 
-    from models.model import Model
+    from models.contract.model import Model
 
 # Views of several panels, with the choices that each takes, by their names in the address.
 CHOICES = {

@@ -3,15 +3,15 @@
 The names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its
 folder, in its own code; `ours:WHERE`, its weights in Headlight's own classes, for the families that
 they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluster:NAME`: one that
-replicas on a cluster serve, see `models.cluster`. `live:NAME`: one in `models.live_training`. Any
-that is in this process with `@permuted` behind it is that model with its weights in random order,
-see `models.weight_shuffle`. `file:NAME-DIGEST`: a recording that was opened, see
-`models.recorded_model`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
-translates from the one language into the other, by the codes of its tokenizer. The folder of a
-training run of transformers' Trainer with `@500` behind it is its checkpoint of that step, also
-where it is opened by a path of its own, RUN/checkpoint-500; and by itself the last weights. `@bare`
-behind the name of a model whose training documents were separated by a mark: the model reads a text
-without that mark before it."""
+replicas on a cluster serve, see `models.runtime.cluster`. `live:NAME`: one in
+`models.live.live_training`. Any that is in this process with `@permuted` behind it is that model
+with its weights in random order, see `models.own.weight_shuffle`. `file:NAME-DIGEST`: a recording
+that was opened, see `models.inputs.recorded_model`. A multilingual translator with
+`@eng_Latn-fra_Latn` behind it translates from the one language into the other, by the codes of its
+tokenizer. The folder of a training run of transformers' Trainer with `@500` behind it is its
+checkpoint of that step, also where it is opened by a path of its own, RUN/checkpoint-500; and by
+itself the last weights. `@bare` behind the name of a model whose training documents were separated
+by a mark: the model reads a text without that mark before it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from models import live_training, shipped_models, smollm2
+from models import shipped_models, smollm2
+from models.live import live_training
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.layout import navigation
-from explorer.views.tabs import VIEWS
+from explorer.app.layout import navigation
+from explorer.app.views.tabs import VIEWS
 
 navigation.show_tabs(VIEWS)

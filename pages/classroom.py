@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.components import mounts
-from explorer.layout import current_recording, navigation
-from explorer.state import url_state
-from explorer.state.visit import visit
-from explorer.views.quiz import quiz_tab
+from explorer.app import mounts
+from explorer.app.layout import current_recording, navigation
+from explorer.app.state import url_state
+from explorer.app.state.visit import visit
+from explorer.app.views.quiz import quiz_tab
 
 
 def page() -> None:

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 from streamlit.testing.v1 import AppTest
 from waiting import until
 
+from explorer.app.state.jobs import Job
 from explorer.components import codec
-from explorer.state.jobs import Job
 from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,13 +14,13 @@ from conftest import read_once
 
 from explorer.analysis.measure import MeasureContext
 from explorer.text import claims
-from models import registry
-from models.caching import CachedModel
-from models.edits import from_line
-from models.own_model import OwnModel
-from models.recording import Attention, Stream
-from models.run import Run
-from models.weight_shuffle import permuted
+from models.contract.edits import from_line
+from models.contract.recording import Attention, Stream
+from models.network.own_model import OwnModel
+from models.own.weight_shuffle import permuted
+from models.runtime import registry
+from models.runtime.caching import CachedModel
+from models.runtime.run import Run
 
 SERIAL = count()
 TEXT = "The animal didn't cross the street because it was too tired."

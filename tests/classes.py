@@ -20,8 +20,8 @@ import pytest
 from driver import free_port
 from waiting import until
 
-from explorer.classroom.service import ClassService
-from explorer.classroom.store import MemoryStore, Store
+from explorer.app.classroom.service import ClassService
+from explorer.app.classroom.store import MemoryStore, Store
 
 REDIS = shutil.which("redis-server")
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c"], "right": 1, "says": "b.", "to": "/"}
@@ -76,7 +76,7 @@ def redis_address(redis_server: tuple[str, int]) -> str:
 
 
 def redis_store(address: str) -> Store:
-    from explorer.classroom.redis_store import RedisStore
+    from explorer.app.classroom.redis_store import RedisStore
 
     return RedisStore(address)
 

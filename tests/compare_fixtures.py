@@ -7,7 +7,7 @@ from functools import lru_cache
 from conftest import read_once
 
 from explorer.analysis import alignment, comparison
-from models.recording import Recording
+from models.contract.recording import Recording
 
 TEXT = "The cat  didn't see 💛 unbelievably the old café."
 

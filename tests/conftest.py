@@ -24,15 +24,16 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from explorer.server import streamlit_patches
-from explorer.state import host as app_host
-from explorer.views import tabs
-from models import registry, smollm2
-from models.config import Config
-from models.own_model import OwnModel, from_network
+from explorer.app.server import streamlit_patches
+from explorer.app.state import host as app_host
+from explorer.app.views import tabs
+from models import smollm2
+from models.network.config import Config
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 from models.pretrained import sandbox
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
-from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
+from models.runtime import registry
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 assert app_host.app  # tests run as the app does: its queue, its limits, its models
 streamlit_patches.look_up_values()
@@ -161,9 +162,9 @@ def nothing_goes_on() -> Iterator[None]:
     test runs beside it, and no reader of this test keeps a model in memory."""
     yield
     driver.Visitor.close()
-    if loaded := sys.modules.get("explorer.state.models"):
+    if loaded := sys.modules.get("explorer.app.state.models"):
         loaded._last_requests.clear()
-    if background := sys.modules.get("explorer.state.jobs"):
+    if background := sys.modules.get("explorer.app.state.jobs"):
         background.close()
 
 
@@ -257,7 +258,7 @@ def tiny_loaded(tiny_folder: Callable[[str], Path]) -> Callable[[str], object]:
 @pytest.fixture
 def gpt2_on_pages(small_gpt2: OwnModel, monkeypatch: pytest.MonkeyPatch) -> OwnModel:
     """The same, in the place of the model `grammar` for as long as a test runs."""
-    from explorer.state import models
+    from explorer.app.state import models
 
     monkeypatch.setitem(models.loaded_models, "grammar", small_gpt2)
     return small_gpt2

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models import edits, own_model
-from models.recording import Recording
+from models.contract import edits
+from models.contract.recording import Recording
+from models.network import own_model
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.cache import Cache
-from models.model import Model
-from models.recording import Recording
+from models.contract.model import Model
+from models.contract.recording import Recording
+from models.runtime.cache import Cache
 
 EVERYONES = (types.ModuleType, type, Model, torch.nn.Module)  # there without any one value
 OWNERS = (np.ndarray, torch.Tensor, memoryview, bytes)  # of what an array is a part of

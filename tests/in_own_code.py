@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 import transformers
 
-from models import edits
+from models.contract import edits
+from models.contract.recording import Recording
 from models.pretrained import hf_source
 from models.pretrained.hf_model import HFModel
-from models.recording import Recording
 
 TEXT = "The cat sat on the café's mat, unlocked"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from explorer.analysis import logit_lens
-from models.own_model import OwnModel
-from models.recording import Recording
-from models.results import Lens
-from models.transformer import EncoderDecoder
+from models.contract.recording import Recording
+from models.contract.results import Lens
+from models.network.own_model import OwnModel
+from models.network.transformer import EncoderDecoder
 
 
 @torch.inference_mode()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import head_naming
-from models import token_relations
-from models.recording import Attention, Card, Recording, Stream
+from models.contract import token_relations
+from models.contract.recording import Attention, Card, Recording, Stream
 
 WORDS = ("[CLS]", "The", "fox", "saw", "the", "bird", ".", "The", "fox", "ran", ".", "[SEP]")
 NOBODY = {head_naming.NO_PATTERN, "diffuse"}  # names that claim nothing

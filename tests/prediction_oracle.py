@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import tenths
-from explorer.state import url_state
-from models import own_model
-from models.caching import loaded
-from models.results import Sampling, probabilities
+from explorer.app.state import url_state
+from explorer.figures.formatting import tenths
+from models.contract.results import Sampling, probabilities
+from models.network import own_model
+from models.runtime.caching import loaded
 
 WAYS = {
     "plain": Sampling(),

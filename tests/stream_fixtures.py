@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.own_model import OwnModel, record
+from models.network.own_model import OwnModel, record
 
 TEXT = "the cat sat on the mat"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from explorer.analysis.csv import without_comments
+from explorer.figures.csv import without_comments
 
 
 def commented(file: str) -> tuple[list[str], list[dict[str, str]]]:

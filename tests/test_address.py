@@ -15,16 +15,17 @@ from streamlit.runtime.state import SafeSessionState
 from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
+from explorer.app.state import url_state
 from explorer.panels import link_words
 from explorer.panels.choice import Choice, Parameter, by_name
 from explorer.screens import link
-from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
-from explorer.state import url_state
 from explorer.text import places
-from models import registry, smollm2
-from models.edits import ZeroHead, from_line, to_line
+from models import smollm2
+from models.contract.edits import ZeroHead, from_line, to_line
 from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 
 def opened(page: str, **asked: str) -> AppTest:

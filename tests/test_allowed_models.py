@@ -14,11 +14,12 @@ from conftest import needs_smollm2
 from streamlit.testing.v1 import AppTest
 from test_header import NOTES, ask, opened
 
-from explorer.state import models
-from explorer.state.settings import settings
-from explorer.text import model_descriptions
-from models import registry, smollm2
-from models.caching import loaded
+from explorer.app.state import models
+from explorer.app.state.settings import settings
+from explorer.wording import model_descriptions
+from models import smollm2
+from models.runtime import registry
+from models.runtime.caching import loaded
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,10 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED
 
 from explorer.analysis import anatomy, terminology
 from explorer.analysis.attention import mask_rule
-from explorer.analysis.csv import stacked, to_csv, unescape_cell
+from explorer.figures.csv import stacked, to_csv, unescape_cell
 from explorer.panels import anatomy as anatomy_panels
 from explorer.panels.anatomy import reasons
-from models import caching, registry
-from models.edits import (
+from models.contract.edits import (
     Edit,
     MeanHead,
     OtherPositions,
@@ -30,9 +29,10 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
 )
-from models.own_model import OwnModel
-from models.recording import Attention, GroupedArray, Recording
-from models.run import Run
+from models.contract.recording import Attention, GroupedArray, Recording
+from models.network.own_model import OwnModel
+from models.runtime import caching, registry
+from models.runtime.run import Run
 from models.version import VERSION
 
 TEXT = "The red car is in front of the white house."

@@ -8,7 +8,7 @@ from conftest import read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
-from explorer.analysis.formatting import whole_percent
+from explorer.figures.formatting import whole_percent
 
 TEXT = "text=Ram+pushed+Hari"
 pytestmark = MARKS

@@ -18,12 +18,12 @@ from tolerances import DOUBLE, SUMMED
 from explorer.analysis import anatomy as analysis
 from explorer.analysis import weight_texts
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.formatting import matches_text, parse_number, whole_percent
+from explorer.figures.formatting import matches_text, parse_number, whole_percent
 from explorer.panels import anatomy, multi_head, soft_lookup
 from explorer.panels.spec import Panel
-from models.edits import WithoutScale, ZeroHead, to_line
-from models.model import Model
-from models.run import Run
+from models.contract.edits import WithoutScale, ZeroHead, to_line
+from models.contract.model import Model
+from models.runtime.run import Run
 
 TEXT = "The red car is in front of the white house."
 TEXTS = (

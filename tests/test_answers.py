@@ -11,13 +11,13 @@ from tolerances import PASSED, SUMMED
 
 from explorer.analysis import answers, opening
 from explorer.analysis.answers import SpokenWord
+from explorer.app.views.predictions import as_asked
 from explorer.panels import generation
-from explorer.views.predictions import as_asked
-from models.caching import loaded
-from models.edits import ZeroHead
-from models.recording import CONTINUES
-from models.results import Part, softmax
-from models.run import Run
+from models.contract.edits import ZeroHead
+from models.contract.recording import CONTINUES
+from models.contract.results import Part, softmax
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 NEPAL = "What is the capital of Nepal?"
 CHAT = Run("smollm2", f"user: {NEPAL}")

@@ -13,10 +13,10 @@ from tolerances import PASSED
 
 import headlight
 from explorer.panels import choice, spec
-from models import registry
-from models.edits import HideToken, PatchSite, ZeroHead
-from models.recording import Recording
-from models.run import Run
+from models.contract.edits import HideToken, PatchSite, ZeroHead
+from models.contract.recording import Recording
+from models.runtime import registry
+from models.runtime.run import Run
 
 TEXT = "The cat sat on the mat."
 

@@ -10,12 +10,12 @@ import pytest
 from conftest import needs_smollm2, texts_of
 
 from explorer.analysis import residual
-from explorer.analysis.figures import as_plain
+from explorer.figures.kinds import as_plain
 from explorer.panels import architecture, flow_way, lessons, worksheet
 from explorer.panels.spec import Panel
 from explorer.screens.screen import Screen, screen
-from models.recording import COVER
-from models.run import Run
+from models.contract.recording import COVER
+from models.runtime.run import Run
 
 WAITER = "The waiter brought the soup but it was cold."
 NEPAL = (

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from driver import MARKS, Visitor
 
-from models.recording import COVER
+from models.contract.recording import COVER
 
 pytestmark = MARKS
 WAITER = "The waiter brought the soup but it was cold."

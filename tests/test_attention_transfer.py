@@ -16,7 +16,8 @@ from tolerances import SUMMED
 
 from benchmarks import names
 from explorer.analysis import coreference, words
-from models import own_model, shipped_models
+from models import shipped_models
+from models.network import own_model
 from models.training import attention_transfer, export, masked, train
 from models.training.corpus import word_runs
 

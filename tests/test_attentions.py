@@ -12,8 +12,8 @@ from javascript import unfolded
 from planted import recording_of
 
 from explorer.analysis import attention
-from explorer.analysis.csv import to_csv, without_comments
 from explorer.components.codec import runs
+from explorer.figures.csv import to_csv, without_comments
 from models.version import VERSION
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], dtype=np.float32)

@@ -13,13 +13,13 @@ from tolerances import STORED
 
 from explorer.analysis import head_naming, opening
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import HeadMatrices
+from explorer.figures.kinds import HeadMatrices
 from explorer.panels import attention as attention_panels
-from models.caching import loaded
-from models.edits import MeanHead, UniformHead, ZeroHead, to_line
+from models.contract.edits import MeanHead, UniformHead, ZeroHead, to_line
+from models.contract.recording import Attention, Recording
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Attention, Recording
-from models.run import Run
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 WORDS = "The cat saw a dog near the old house and the children were playing."
 

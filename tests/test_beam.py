@@ -12,14 +12,14 @@ from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED
 
 from explorer.analysis import flow, logit_lens, residual
-from explorer.analysis.figures import as_plain
-from explorer.analysis.formatting import ordinal, tenths
+from explorer.figures.formatting import ordinal, tenths
+from explorer.figures.kinds import as_plain
 from explorer.panels import architecture, flow_beam
 from explorer.panels import logit_lens as lens_panels
 from explorer.panels import residual as residual_panels
-from models.caching import loaded
-from models.edits import HideToken, HideWord, ZeroHead, from_line
-from models.run import Run
+from models.contract.edits import HideToken, HideWord, ZeroHead, from_line
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 pytestmark = pytest.mark.slow
 WAITER = "The waiter brought the soup but it was cold."

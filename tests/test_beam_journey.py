@@ -9,9 +9,9 @@ import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
-from explorer.analysis.formatting import ordinal
+from explorer.figures.formatting import ordinal
 from explorer.panels import architecture
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = MARKS
 TEXT = "The waiter brought the soup but it was cold."

@@ -18,8 +18,9 @@ import transformers
 from driver import browser_test
 
 from benchmarks import calibration, clients, forward, patching, tuned_lens
-from models import registry, shipped_models, smollm2
+from models import shipped_models, smollm2
 from models.pretrained import weight_conversion
+from models.runtime import registry
 
 pytestmark = pytest.mark.slow
 CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")

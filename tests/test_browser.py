@@ -13,9 +13,9 @@ from conftest import AWKWARD, HOSTILE, read_once
 from driver import CELLS, GRID, HEAD, HELD, HELD_AT, IMAGE, MARKS, Visitor
 from playwright.sync_api import expect
 
-from explorer.analysis.csv import without_comments
-from models.recording import Recording
-from models.recording_file import from_npz
+from explorer.figures.csv import without_comments
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz
 
 pytestmark = MARKS
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from models import buffer_pool, own_model
-from models.cache import weight_of
+from models.network import buffer_pool, own_model
+from models.runtime.cache import weight_of
 
 BIG = 3 * 2**20  # numbers
 

@@ -15,14 +15,15 @@ from explorer.analysis import verdicts
 from explorer.analysis.measure import MeasureContext
 from explorer.panels import spec
 from explorer.text import claims
-from models import buffer_pool, caching
-from models.cache import Cache, weight_of
-from models.caching import loaded
-from models.edits import ZeroHead
-from models.model import Model
-from models.recording import Recording, digest
-from models.recording_file import from_npz, to_npz
-from models.run import Run, run_of
+from models.contract.edits import ZeroHead
+from models.contract.model import Model
+from models.contract.recording import Recording, digest
+from models.contract.recording_file import from_npz, to_npz
+from models.network import buffer_pool
+from models.runtime import caching
+from models.runtime.cache import Cache, weight_of
+from models.runtime.caching import loaded
+from models.runtime.run import Run, run_of
 
 
 class Heavy:

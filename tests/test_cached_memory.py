@@ -21,15 +21,17 @@ from held_memory import bytes_of, expect_counted, numbers_of
 from test_panels import NAMES, every, made, model_of
 from waiting import until
 
+from explorer.app.state.jobs import Job
 from explorer.panels import attention
 from explorer.panels.choice import resolved
 from explorer.panels.selection import select
-from explorer.state.jobs import Job
-from models import buffer_pool, caching, drafts
-from models.cache import Cache, weight_of
-from models.caching import loaded
-from models.recording import Recording
-from models.run import Run
+from models.contract.recording import Recording
+from models.network import buffer_pool
+from models.own import drafts
+from models.runtime import caching
+from models.runtime.cache import Cache, weight_of
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "The cat sat on the mat, and the dog ran to the park. " * 2
 MIB = 2**20

@@ -18,19 +18,21 @@ from prediction_oracle import opened
 from tolerances import SUMMED
 
 from explorer.analysis import findings
-from explorer.analysis.formatting import percent
 from explorer.analysis.questions import is_question
+from explorer.app.state import models
+from explorer.figures.formatting import percent
 from explorer.panels import attention
-from explorer.state import models
 from explorer.text import findings as findings_text
-from models import chat, own_model, smollm2
-from models.chat_template import ChatTemplate
-from models.config import Config
-from models.own_model import OwnModel, record
-from models.recording import NotEncoded
-from models.run import Run
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
-from models.transformer import Decoder
+from models import smollm2
+from models.contract.recording import NotEncoded
+from models.network import own_model
+from models.network.config import Config
+from models.network.own_model import OwnModel, record
+from models.network.transformer import Decoder
+from models.runtime.run import Run
+from models.tokens import chat
+from models.tokens.chat_template import ChatTemplate
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"

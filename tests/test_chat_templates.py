@@ -15,12 +15,13 @@ import pytest
 import tiny
 import transformers
 
-from models import chat, chat_template, registry
-from models.chat_template import ChatTemplate
+from models.contract.recording import NotEncoded
 from models.pretrained import hub, model_files, sandbox, weight_conversion
 from models.pretrained.model_files import NotLoaded
-from models.recording import NotEncoded
-from models.template_renderer import Overrun
+from models.runtime import registry
+from models.tokens import chat, chat_template
+from models.tokens.chat_template import ChatTemplate
+from models.tokens.template_renderer import Overrun
 
 GENERATES = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 CHATML = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tolerances import PASSED
 
-from models import own_model
-from models.own_model import OwnModel
+from models.network import own_model
+from models.network.own_model import OwnModel
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
 from models.readouts import circuits

@@ -18,7 +18,7 @@ from explorer.analysis.gradients import N_NETWORKS
 from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.verdicts import FAILS, HOLDS, UNTESTABLE, Claim
 from explorer.text import claims
-from models.recording import Attention, Stream
+from models.contract.recording import Attention, Stream
 
 # ---- evidence on which a claim must hold, or must not ---------------------------
 

@@ -16,8 +16,7 @@ from claim_fixtures import TEXT, D, E, material, on_text, real, shuffled
 from conftest import AWKWARD, SMALL, TEXTS, read_once
 from test_equalities import wrong
 
-from explorer.analysis import formatting, measure, verdicts
-from explorer.analysis.figures import Bars
+from explorer.analysis import measure, verdicts
 from explorer.analysis.measure import FEWEST, MeasureContext
 from explorer.analysis.verdicts import (
     CONSTRUCTION,
@@ -28,15 +27,17 @@ from explorer.analysis.verdicts import (
     SHORT,
     UNTESTABLE,
 )
+from explorer.app.state import url_state
+from explorer.figures import formatting
+from explorer.figures.kinds import Bars
 from explorer.panels import claims as claims_panels
-from explorer.state import url_state
 from explorer.text import claims
-from models import registry
-from models.own_model import OwnModel, from_network
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import Decoder
+from models.own.weight_shuffle import permuted
 from models.readouts import gradients
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
-from models.transformer import Decoder
-from models.weight_shuffle import permuted
+from models.runtime import registry
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 
 def evaluated(e: MeasureContext) -> dict[str, verdicts.Verdict]:

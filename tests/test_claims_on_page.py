@@ -15,7 +15,7 @@ from explorer.analysis import verdicts
 from explorer.analysis.verdicts import FAILS
 from explorer.panels import claims as claim_panels
 from explorer.text import claims
-from models.run import Run
+from models.runtime.run import Run
 
 
 def listed(app: AppTest) -> list[str]:

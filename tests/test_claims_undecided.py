@@ -12,11 +12,12 @@ from claim_fixtures import D, E, T, attending, feeling, flowing, material, real
 from conftest import read_once
 from tolerances import TOTAL
 
-from explorer.analysis import formatting, measure, verdicts
+from explorer.analysis import measure, verdicts
 from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.verdicts import FAILS, HOLDS, SHORT, UNTESTABLE
+from explorer.figures import formatting
 from explorer.text import claims
-from models.recording import Attention, Stream
+from models.contract.recording import Attention, Stream
 
 
 def closed(e: MeasureContext) -> MeasureContext:

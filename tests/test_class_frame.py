@@ -12,11 +12,11 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
+from explorer.app.server import class_frame, startup_bundle
+from explorer.app.server.headers import SafeHeaders, policy
+from explorer.app.server.page import Placeholder
+from explorer.app.server.static import STATIC
 from explorer.components import bundle
-from explorer.server import class_frame, startup_bundle
-from explorer.server.headers import SafeHeaders, policy
-from explorer.server.page import Placeholder
-from explorer.server.static import STATIC
 
 AT = f"/{bundle.ROUTE}/{bundle.folder()}/class_frame.html"
 SCRIPTS = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 from classes import QUESTION, classes, in_a_loop, listening, redis_address, redis_server
 
-from explorer.classroom import codes, service, store
-from explorer.classroom.service import ClassService
-from explorer.classroom.store import TooMany, Unknown
-from explorer.server.client_address import network
+from explorer.app.classroom import codes, service, store
+from explorer.app.classroom.service import ClassService
+from explorer.app.classroom.store import TooMany, Unknown
+from explorer.app.server.client_address import network
 
 __all__ = ["classes", "redis_address", "redis_server"]  # pytest finds them here
 

@@ -20,9 +20,9 @@ from classes import (
     redis_store,
 )
 
-from explorer.classroom import service
-from explorer.classroom.service import ClassService
-from explorer.classroom.store import MemoryStore
+from explorer.app.classroom import service
+from explorer.app.classroom.service import ClassService
+from explorer.app.classroom.store import MemoryStore
 
 __all__ = ["processes", "redis_address", "redis_server"]  # pytest finds them here
 
@@ -171,7 +171,7 @@ async def test_a_redis_that_stands_still_keeps_the_order_of_moves(
 ) -> None:
     """Each command of a process has a connection of its own, and Redis goes through them in any
     order when it is back; what was given up on this side is carried out all the same."""
-    monkeypatch.setattr("explorer.classroom.redis_store.TIMEOUT", 0.3)
+    monkeypatch.setattr("explorer.app.classroom.redis_store.TIMEOUT", 0.3)
     monkeypatch.setattr(service, "LOOK_AGAIN", 0.05)
     classes = ClassService(redis_store(redis_address))
     made = await classes.start("t")
@@ -204,7 +204,7 @@ async def test_a_redis_that_stands_still_keeps_the_order_of_moves(
 async def test_a_process_that_died_leaves_nobody_behind(
     processes: tuple[ClassService, ClassService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from explorer.classroom import store
+    from explorer.app.classroom import store
 
     monkeypatch.setattr(store, "STALE", 1.0)
     monkeypatch.setattr(service, "PULSE", 0.2)

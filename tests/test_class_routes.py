@@ -12,9 +12,9 @@ from contextlib import ExitStack
 import httpx2
 import pytest
 
-from explorer.classroom.codes import ALPHABET, CODE_LENGTH
-from explorer.classroom.routes import parse_question
-from explorer.classroom.service import MOST_LINES
+from explorer.app.classroom.codes import ALPHABET, CODE_LENGTH
+from explorer.app.classroom.routes import parse_question
+from explorer.app.classroom.service import MOST_LINES
 
 pytestmark = pytest.mark.slow
 SCRIPT = "<script>alert(1)</script>"

@@ -18,7 +18,7 @@ from playwright.sync_api import Error, Frame
 
 from explorer.components import codec
 from explorer.panels import architecture, attention
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = MARKS
 RUN = (

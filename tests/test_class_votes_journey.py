@@ -11,7 +11,7 @@ from driver import Visitor
 from playwright.sync_api import Page, expect
 
 from explorer.panels import lessons
-from models.run import Run
+from models.runtime.run import Run
 
 TEXT = "The animal didn't cross the street because it was too tired."
 LESSON = lessons.on(Run("encoder", TEXT), "lecture")

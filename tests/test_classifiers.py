@@ -18,11 +18,11 @@ from test_hf_models_on_pages import opened, there
 from tolerances import STORED, SUMMED
 
 import headlight
-from explorer.text.markdown_escape import literal
-from models import edits
+from explorer.wording.markdown_escape import literal
+from models.contract import edits
+from models.contract.recording import Recording
 from models.pretrained import sandbox
-from models.recording import Recording
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = pytest.mark.slow
 NAMES = {0: "calm", 1: "glad <b>", 2: "sad"}

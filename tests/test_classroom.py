@@ -19,9 +19,9 @@ from classes import (
     redis_server,
 )
 
-from explorer.classroom import service
-from explorer.classroom.service import ClassService
-from explorer.classroom.store import MemoryStore, Unknown
+from explorer.app.classroom import service
+from explorer.app.classroom.service import ClassService
+from explorer.app.classroom.store import MemoryStore, Unknown
 
 __all__ = ["classes", "processes", "redis_address", "redis_server"]  # pytest finds them here
 

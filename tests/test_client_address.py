@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from test_deploy import NGINX, PROXY, proxying
 from waiting import until
 
-from explorer.server.client_address import ClientAddress, lies_in, network, networks
+from explorer.app.server.client_address import ClientAddress, lies_in, network, networks
 
 LOCAL = ("127.0.0.1", "::1")
 SCHOOL, MIDDLE = "203.0.113.7", "10.0.0.5"

@@ -8,16 +8,16 @@ import pytest
 from conftest import AWKWARD, HOSTILE, needs_smollm2
 from tolerances import PASSED
 
-from explorer.analysis.figures import MOST_LARGE, Cloze
-from explorer.analysis.formatting import whole_percent
+from explorer.figures.formatting import whole_percent
+from explorer.figures.kinds import MOST_LARGE, Cloze
 from explorer.panels import predictions
 from explorer.panels.spec import Panel
 from explorer.screens.screen import screen
-from models.caching import loaded
-from models.edits import HideToken
-from models.recording import CONTINUES
-from models.results import softmax
-from models.run import Run
+from models.contract.edits import HideToken
+from models.contract.recording import CONTINUES
+from models.contract.results import softmax
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 WAITER = "The waiter brought the soup but it was cold."
 IT = 7

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from driver import free_port
 
-from models import cluster, registry
-from models.edits import ScaledBy, WithoutPositions, ZeroHead
-from models.recording import NotFinite, Recording
-from models.serve import Models
+from models.contract.edits import ScaledBy, WithoutPositions, ZeroHead
+from models.contract.recording import NotFinite, Recording
+from models.runtime import cluster, registry
+from models.runtime.serve import Models
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "cluster" / "bin" / "python"
@@ -35,7 +35,7 @@ def replicas() -> Iterator[str]:
     for _ in range(TRIES):  # where the machine is too busy Ray gives its own processes up
         port = str(free_port())
         process = subprocess.Popen(
-            [PYTHON, "-m", "models.serve", *MODELS, "--cpus", "0.1", "--port", port],
+            [PYTHON, "-m", "models.runtime.serve", *MODELS, "--cpus", "0.1", "--port", port],
             cwd=ROOT,
             env={**os.environ, "RAY_ADDRESS": "local"},
             stdout=subprocess.PIPE,

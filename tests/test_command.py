@@ -18,11 +18,11 @@ from conftest import read_once
 from test_hf_models_on_pages import opened
 
 from explorer import cli, export
-from explorer.analysis.csv import to_csv
-from explorer.state.settings import settings
-from models import registry
-from models.caching import loaded
-from models.recording_file import from_npz, to_npz
+from explorer.app.state.settings import settings
+from explorer.figures.csv import to_csv
+from models.contract.recording_file import from_npz, to_npz
+from models.runtime import registry
+from models.runtime.caching import loaded
 
 RECORDING = "HEADLIGHT_RECORDING"
 TEXT, OTHER = "The cat </script> sat.", "The dog ran."

@@ -11,13 +11,20 @@ from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import comparison
-from explorer.analysis.formatting import fixed, tenths
-from explorer.layout.selection_bar import EVERY_WORD
+from explorer.app.layout.selection_bar import EVERY_WORD
+from explorer.figures.formatting import fixed, tenths
 from explorer.panels import compare, spec
-from models import registry
-from models.edits import HideToken, MeanHead, WithoutPositions, WithoutScale, ZeroHead, describe
-from models.results import softmax
-from models.run import Run
+from models.contract.edits import (
+    HideToken,
+    MeanHead,
+    WithoutPositions,
+    WithoutScale,
+    ZeroHead,
+    describe,
+)
+from models.contract.results import softmax
+from models.runtime import registry
+from models.runtime.run import Run
 
 TEXT = "Ram pushed Hari"
 VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Tokens")

@@ -12,9 +12,9 @@ from table_files import commented
 from tolerances import DOUBLE, STORED, SUMMED, TOTAL
 
 from explorer.analysis import alignment, comparison
-from explorer.analysis.csv import to_csv
-from models.edits import WithoutPositions
-from models.own_model import OwnModel, record
+from explorer.figures.csv import to_csv
+from models.contract.edits import WithoutPositions
+from models.network.own_model import OwnModel, record
 from models.version import VERSION
 
 PAIRS = [("encoder", "decoder"), ("encoder", "translator"), ("translator", "decoder")]

@@ -17,14 +17,14 @@ from app_harness import ROOT, page_at
 from conftest import read_once
 from waiting import threads, until
 
-from explorer.state import garbage_collection, jobs, models, scheduling
-from explorer.state.jobs import Job
-from explorer.state.scheduling import ComputeQueue
-from explorer.state.settings import settings
-from models import caching
-from models.cache import Cache, weight_of
-from models.caching import loaded
-from models.cancellation import TimeLimit, checkpoint
+from explorer.app.state import garbage_collection, jobs, models, scheduling
+from explorer.app.state.jobs import Job
+from explorer.app.state.scheduling import ComputeQueue
+from explorer.app.state.settings import settings
+from models.contract.cancellation import TimeLimit, checkpoint
+from models.runtime import caching
+from models.runtime.cache import Cache, weight_of
+from models.runtime.caching import loaded
 
 WAIT = 30  # seconds until a test gives up
 
@@ -313,7 +313,7 @@ def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> 
 
 KEPT = """
 import numpy as np
-from explorer.state import garbage_collection, host
+from explorer.app.state import garbage_collection, host
 from models import caching
 size = 64 * 2**20
 before, unaccounted = garbage_collection.in_memory(), garbage_collection.unaccounted()

@@ -16,8 +16,7 @@ from tolerances import STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency
 from explorer.analysis.residual import site_name
-from models import registry
-from models.edits import (
+from models.contract.edits import (
     KINDS,
     Ablation,
     AddToHead,
@@ -59,8 +58,9 @@ from models.edits import (
     place_of,
     to_line,
 )
-from models.own_model import OwnModel
-from models.recording import Recording
+from models.contract.recording import Recording
+from models.network.own_model import OwnModel
+from models.runtime import registry
 
 TEXT = "the cat sat on the mat and the dog ran"
 LAWS = ("row sums", "forbidden", "scores", "softmax", "written", "sums", "norms")

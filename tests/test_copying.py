@@ -14,9 +14,10 @@ from ordinary_sentences import SENTENCES
 from tolerances import SUMMED
 
 from explorer.panels import translation
-from models import generation, own_model, unknown_words
-from models.results import Sampling, SeededSampling
-from models.run import Run
+from models.contract.results import Sampling, SeededSampling
+from models.network import generation, own_model
+from models.runtime.run import Run
+from models.tokens import unknown_words
 
 # With the words that are copied marked.
 UNKNOWN = (

@@ -8,8 +8,8 @@ import pytest
 from tolerances import DOUBLE, STORED
 
 from explorer.analysis import corpus, head_naming
-from explorer.state import jobs
-from models.own_model import OwnModel
+from explorer.app.state import jobs
+from models.network.own_model import OwnModel
 
 CLOSE = 1e-5  # a softmax in 32 bits sums to 1 within a few rounding steps of its row
 TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the mat")

@@ -9,7 +9,7 @@ from pathlib import Path
 from driver import MARKS, Visitor
 from table_files import commented
 
-from explorer.views.sentences import MOST_CHARACTERS
+from explorer.app.views.sentences import MOST_CHARACTERS
 
 pytestmark = MARKS
 SAID = ["The cat, a dog <b>sat</b>.", 'He said "go", twice.', "It was so tired."]

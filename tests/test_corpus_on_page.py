@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from waiting import until
 
 from explorer.analysis import opening
-from explorer.state.models import DEFAULT_MODEL
-from models.caching import loaded
+from explorer.app.state.models import DEFAULT_MODEL
 from models.example_texts import DEFAULT_TEXT
+from models.runtime.caching import loaded
 
 pytestmark = pytest.mark.slow
 LINES = ("The cat, a dog <b>sat</b>.", "It was *so*, so tired.", "Hello, world again and again.")

@@ -13,8 +13,8 @@ from in_own_code import oracle
 from tolerances import STORED
 
 import headlight
-from models.own_model import OwnModel
-from models.recording import Attention, Recording
+from models.contract.recording import Attention, Recording
+from models.network.own_model import OwnModel
 
 TEXTS = ("the cat sat on the mat", "the dog ran to the old house", "a cat and a dog")
 

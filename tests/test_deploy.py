@@ -27,7 +27,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.cli import main_run
 from websockets.sync.client import connect
 
-from explorer.state.settings import PREFIX, Settings, from_environment
+from explorer.app.state.settings import PREFIX, Settings, from_environment
 from models import smollm2
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")

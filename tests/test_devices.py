@@ -13,8 +13,9 @@ import torch
 from tolerances import PASSED
 
 import headlight
-from models import devices, edits
-from models.model import Model
+from models.contract import edits
+from models.contract.model import Model
+from models.network import devices
 
 pytestmark = pytest.mark.slow
 ORDER = (edits.OtherPositions("rotary"), edits.ShuffleTokens(1), edits.ShufflePositions(2))

@@ -11,11 +11,11 @@ import pytest
 
 import headlight
 from docs import glossary, reference, why_this_weight
+from explorer.app.state import url_state
 from explorer.panels.spec import Panel
-from explorer.state import url_state
 from explorer.text import lesson, places
-from models import edits
-from models.model import Model
+from models.contract import edits
+from models.contract.model import Model
 from tests import clone
 
 ROOT = Path(__file__).parent.parent

@@ -11,9 +11,9 @@ from tcp_proxy import Cable
 from test_silence_journey import cable, distant
 
 from explorer.text.lesson import Item, Lesson
-from explorer.text.templates import sentences
-from models.recording_file import to_npz
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording_file import to_npz
+from models.runtime.run import Run
 
 __all__ = ["cable", "distant"]  # pytest finds them here
 SAY = sentences("browser", "dropped")

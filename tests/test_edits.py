@@ -13,10 +13,7 @@ from test_transformer import copied, seeded
 from tolerances import PASSED, STORED, SUMMED
 from torch import nn
 
-from models import own_model
-from models.attention import KVCache
-from models.config import Config
-from models.edits import (
+from models.contract.edits import (
     Edit,
     HideToken,
     MeanHead,
@@ -34,8 +31,11 @@ from models.edits import (
     WithoutMask,
     WithoutScale,
 )
-from models.embedding import sinusoids
-from models.transformer import Decoder, Encoder
+from models.network import own_model
+from models.network.attention import KVCache
+from models.network.config import Config
+from models.network.embedding import sinusoids
+from models.network.transformer import Decoder, Encoder
 
 
 def own_label(model: own_model.OwnModel) -> str:

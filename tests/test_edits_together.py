@@ -11,9 +11,10 @@ from conftest import read_once
 from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, TOTAL
 
-from models import edits, own_model
-from models.recording import NotFinite
-from models.transformer import Decoder
+from models.contract import edits
+from models.contract.recording import NotFinite
+from models.network import own_model
+from models.network.transformer import Decoder
 
 # ---- any of them together ----------------------------------------------------
 

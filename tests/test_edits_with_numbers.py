@@ -11,11 +11,13 @@ from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency
-from models import edits, host, own_model
-from models.arrays import Numbers, as_array
-from models.recording import Recording
-from models.recording_file import from_npz, to_npz
-from models.run import Run
+from models.contract import edits
+from models.contract.arrays import Numbers, as_array
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz, to_npz
+from models.network import own_model
+from models.runtime import host
+from models.runtime.run import Run
 
 
 def label(model: own_model.OwnModel) -> str:

@@ -11,7 +11,7 @@ from tolerances import DOUBLE, DOUBLE_LONG, SUMMED
 
 from explorer.analysis import embeddings, logit_lens, opening
 from explorer.panels.embeddings import contexts
-from models.run import Run
+from models.runtime.run import Run
 
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import logit_lens
-from explorer.analysis.formatting import percent
+from explorer.figures.formatting import percent
 from explorer.panels import embeddings
-from models.run import Run
+from models.runtime.run import Run
 
 FRUIT, DEVICES = (
     "She ate the apple with some fruit juice.",

@@ -12,11 +12,12 @@ from app_harness import MAIN, aimed, go
 from malformed_models import IN_VAIN, VAIN_TEXT
 from streamlit.testing.v1 import AppTest
 
-from explorer.state import models
-from explorer.text.markdown_escape import literal
-from models import encoding, registry
-from models.caching import loaded
-from models.recording import NotEncoded
+from explorer.app.state import models
+from explorer.wording.markdown_escape import literal
+from models.contract.recording import NotEncoded
+from models.runtime import registry
+from models.runtime.caching import loaded
+from models.tokens import encoding
 
 ROOT = Path(__file__).resolve().parent.parent
 WAYS = pytest.mark.parametrize("way", ["ours:", "hub:"])
@@ -88,4 +89,4 @@ def test_rules_work_in_one_place_alone() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if calls.search(path.read_text("utf-8"))
     ]
-    assert found == ["models/encoding.py"]
+    assert found == ["models/tokens/encoding.py"]

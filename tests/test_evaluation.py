@@ -11,9 +11,10 @@ import pytest
 import torch
 from tolerances import STORED
 
-from models import own_model, shipped_models
-from models.own_model import OwnModel
-from models.recording import Recording
+from models import shipped_models
+from models.contract.recording import Recording
+from models.network import own_model
+from models.network.own_model import OwnModel
 from models.training import algorithms, evaluate, next_word
 
 

@@ -16,13 +16,13 @@ from conftest import SMALL, TEXTS, read_once, sharpened
 
 from explorer import export
 from explorer.components import bundle
-from explorer.html_export import import_map
-from explorer.text.markdown_escape import literal, plain
-from models.edits import ZeroHead, describe, to_line
-from models.own_model import from_network
-from models.recording import Attention, Recording
-from models.tokenizer import Tokenizer
-from models.transformer import Encoder
+from explorer.figures.html_export import import_map
+from explorer.wording.markdown_escape import literal, plain
+from models.contract.edits import ZeroHead, describe, to_line
+from models.contract.recording import Attention, Recording
+from models.network.own_model import from_network
+from models.network.transformer import Encoder
+from models.tokens.tokenizer import Tokenizer
 
 HOSTILE = (
     "</script><script>document.title='owned'</script> <!-- <b onclick=x>it</b> \u2028 & \" ' "

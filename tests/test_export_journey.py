@@ -12,9 +12,9 @@ from test_export import HOSTILE
 from tolerances import STORED
 
 from explorer import export
-from models.edits import ZeroHead
+from models.contract.edits import ZeroHead
 from models.example_texts import DEFAULT_TEXT
-from models.own_model import OwnModel
+from models.network.own_model import OwnModel
 
 pytestmark = driver.MARKS
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

@@ -14,14 +14,14 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.layout import export_menu
+from explorer.app.server import panel
+from explorer.app.views.training import training_code
 from explorer.components import codec
-from explorer.layout import export_menu
 from explorer.panels import attention
 from explorer.panels.spec import python
-from explorer.server import panel
-from explorer.views.training import training_code
-from models.run import Run
-from models.training_plan import Progress, TrainingPlan
+from models.live.training_plan import Progress, TrainingPlan
+from models.runtime.run import Run
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs without panels; those of panels have files of their own, see test_panels.py.

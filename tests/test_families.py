@@ -18,11 +18,11 @@ import headlight
 from docs import families
 from explorer.analysis import consistency
 from explorer.panels import spec
-from models import registry
 from models.pretrained import hub
 from models.pretrained.model_files import NotLoaded
 from models.pretrained.weight_conversion import CONVERSIONS, SUPPORTED_FAMILIES
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 BOUNDS = {"attention": SUMMED, "hidden states": PASSED, "logits": PASSED}
 KEPT = json.loads(families.DATA.read_text("utf-8"))

@@ -18,10 +18,10 @@ from torch import nn
 
 import headlight
 from explorer.panels import spec
-from models import edits
+from models.contract import edits
 from models.pretrained import hf_model, sandbox, weight_checks
 from models.pretrained.model_files import NotLoaded
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,9 +9,9 @@ from tolerances import PASSED, SUMMED
 
 from explorer.analysis import ffn, opening, residual
 from explorer.panels import architecture, feed_forward
-from models import registry
-from models.edits import WithoutFeedForward
-from models.run import Run
+from models.contract.edits import WithoutFeedForward
+from models.runtime import registry
+from models.runtime.run import Run
 
 TEXT = "The old cat slept on the warm mat because it was tired."
 MODELS = ["encoder", "decoder", "translator"]

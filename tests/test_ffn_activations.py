@@ -10,9 +10,10 @@ import torch
 from conftest import SMALL, sharpened
 from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
-from models import edits, own_model
-from models.own_model import OwnModel, from_network
-from models.transformer import Decoder, EncoderDecoder
+from models.contract import edits
+from models.network import own_model
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import Decoder, EncoderDecoder
 
 TEXT = "the cat sat on the mat"
 KINDS = ["small_model", "small_decoder", "small_translator", "small_gpt2"]

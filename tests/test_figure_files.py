@@ -29,13 +29,14 @@ from PIL import Image, ImageFont
 from pypdfium2 import raw
 from test_panels import NAMES, every, model_of, text_of
 
-from explorer import cli, figure_engine, figure_export
-from explorer.analysis import figures
+from explorer import cli
+from explorer.figures import figure_engine, figure_export
+from explorer.figures import kinds as figures
 from explorer.panels import architecture, attention, spec
 from explorer.panels.choice import EVERY
 from explorer.panels.spec import Panel
-from models.edits import ZeroHead
-from models.run import Run
+from models.contract.edits import ZeroHead
+from models.runtime.run import Run
 
 TEXT = "the cat sat on the mat"
 PAPER = {"width": "8.5cm", "caption": False}

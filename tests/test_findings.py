@@ -22,13 +22,13 @@ from explorer.analysis import findings, head_naming, logit_lens, words
 from explorer.analysis.attention import HeadView
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import StreamPrediction
-from explorer.analysis.formatting import isolated, parse_number, shortened
+from explorer.figures.formatting import isolated, parse_number, shortened
 from explorer.text import attention as attention_text
 from explorer.text.findings import evidence, headline, quoted
-from models import own_model
+from models.contract.recording import Attention, Recording
 from models.example_texts import DEFAULT_TEXT, EXAMPLES, OPENING_TEXT
-from models.recording import Attention, Recording
-from models.run import Run
+from models.network import own_model
+from models.runtime.run import Run
 
 SENTENCES = tuple((Path(__file__).parent / "sentences.txt").read_text("utf-8").strip().splitlines())
 IDLE_NAMES = {"previous", "next", "self", "sink"}

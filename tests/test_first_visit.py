@@ -11,7 +11,7 @@ from conftest import read_once
 from driver import CELLS, GRID, HEAD, HELD, HELD_AT, MARKS, VOTE, Visitor
 
 from explorer.analysis import findings
-from explorer.analysis.formatting import hundredths
+from explorer.figures.formatting import hundredths
 from explorer.text.findings import ballot, quoted, statement
 from models.example_texts import OPENING_TEXT
 

@@ -12,8 +12,8 @@ from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
-from explorer.analysis.figures import as_plain
-from explorer.analysis.formatting import fixed, percent, tenths
+from explorer.figures.formatting import fixed, percent, tenths
+from explorer.figures.kinds import as_plain
 from explorer.panels import (
     anatomy,
     architecture,
@@ -25,13 +25,13 @@ from explorer.panels import (
     predictions,
     residual,
 )
-from models import registry
-from models.caching import loaded
-from models.edits import HideToken, ZeroHead, from_line
+from models.contract.edits import HideToken, ZeroHead, from_line
+from models.contract.recording import Attention
+from models.contract.results import Lens
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Attention
-from models.results import Lens
-from models.run import Run
+from models.runtime import registry
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 pytestmark = pytest.mark.slow
 SHIPPED = [name for name in registry.names() if name != "smollm2"]

@@ -10,10 +10,10 @@ import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import Page, expect
 
-from explorer.analysis.formatting import ordinal
+from explorer.figures.formatting import ordinal
 from explorer.panels import architecture
-from models.edits import HideWord, from_line
-from models.run import Run
+from models.contract.edits import HideWord, from_line
+from models.runtime.run import Run
 
 pytestmark = MARKS
 TEXT = "Ram pushed Hari"

@@ -19,17 +19,17 @@ from test_equalities import computed, number
 from tolerances import PASSED
 
 from explorer.analysis import verdicts
-from explorer.analysis.figures import BarRow, Bars
-from explorer.analysis.formatting import Written, matches_figures, matches_text, parse_number
 from explorer.analysis.formulas import RecordedPlace, checked
 from explorer.analysis.measure import MeasureContext, Untestable, gaussian
 from explorer.analysis.verdicts import FAILS, HOLDS
+from explorer.figures.formatting import Written, matches_figures, matches_text, parse_number
+from explorer.figures.kinds import BarRow, Bars
 from explorer.panels import anatomy, spec
 from explorer.text import claims, formulas
 from explorer.text.formulas import FORMULAS, RESULT_DIGITS, Node, filled, html, typeset
 from models import model_names
-from models.recording import Attention
-from models.run import Run
+from models.contract.recording import Attention
+from models.runtime.run import Run
 
 # The formulas of the notes: what a student copies from the wall.
 NOTES = (

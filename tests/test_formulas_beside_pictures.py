@@ -17,14 +17,14 @@ from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE, FOUR_DECIMALS, PASSED, STORED, SUMMED
 
 from explorer.analysis import residual
-from explorer.analysis.figures import Bars
-from explorer.analysis.formatting import matches_text, parse_number, tenths
 from explorer.analysis.formulas import RecordedPlace, position_products
 from explorer.analysis.measure import MeasureContext, Untestable
+from explorer.figures.formatting import matches_text, parse_number, tenths
+from explorer.figures.kinds import Bars
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.text.formulas import FORMULAS, filled, html
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 NUMBER = r"(−?[\d.,]+(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)(?=[ .,]|$)"

@@ -14,14 +14,14 @@ from conftest import in_turn, needs_smollm2
 from ordinary_sentences import SENTENCES
 from test_formulas import NOTES
 
-from explorer.analysis.formatting import matches_text, parse_number
 from explorer.analysis.formulas import RecordedPlace
 from explorer.analysis.framing import TOLD
 from explorer.analysis.measure import MeasureContext, Untestable
+from explorer.figures.formatting import matches_text, parse_number
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.text.formulas import FORMULAS
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 OWN = ("encoder", "decoder", "translator", "induction", "twin-post", "twin-pre", "minilm")

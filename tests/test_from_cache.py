@@ -14,8 +14,8 @@ import headlight
 from explorer.analysis import consistency
 from explorer.panels import attention as attention_panels
 from explorer.panels import residual
-from models.recording import Recording
-from models.recording_file import from_npz, to_npz
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz, to_npz
 
 
 def as_hooks(recording: Recording) -> dict[str, np.ndarray]:

@@ -16,15 +16,15 @@ from conftest import on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import gallery as measures
-from explorer.analysis.formatting import fill
 from explorer.analysis.verdicts import FAILS, HOLDS, SHORT, Verdict
+from explorer.app.state import url_state
 from explorer.components import bundle, codec
+from explorer.figures.formatting import fill
 from explorer.panels import claims, lessons
-from explorer.state import url_state
 from explorer.text import claims as claims_text
 from explorer.text import gallery, lesson, places
 from explorer.text.gallery import FINDS, Find
-from models.run import Run
+from models.runtime.run import Run
 
 HEAVY = {"smollm2", "minilm"}  # weights of others, which take seconds to load
 ROUNDING = 2e-3  # of the numbers of a card, which have three decimals

@@ -11,11 +11,12 @@ import pytest
 import torch
 from tolerances import DOUBLE, PASSED, SUMMED
 
-from models import edits, generation, own_model
-from models.attention import KVCache
-from models.generation import Generation
-from models.own_model import OwnModel
-from models.results import Beam, Sampling, SeededSampling, probabilities, softmax
+from models.contract import edits
+from models.contract.results import Beam, Sampling, SeededSampling, probabilities, softmax
+from models.network import generation, own_model
+from models.network.attention import KVCache
+from models.network.generation import Generation
+from models.network.own_model import OwnModel
 
 TEXT = "the cat sat"
 WAYS = {

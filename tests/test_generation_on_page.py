@@ -22,12 +22,12 @@ from prediction_oracle import (
 )
 from tolerances import SUMMED
 
-from explorer.analysis.formatting import hundredths, tenths
+from explorer.figures.formatting import hundredths, tenths
 from explorer.panels import generation
-from models.caching import loaded
-from models.edits import ZeroHead
-from models.results import Sampling
-from models.run import Run
+from models.contract.edits import ZeroHead
+from models.contract.results import Sampling
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 OPEN = "My sister"  # goes on in many ways
 PROMPT = (

@@ -24,9 +24,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 from tolerances import PARITY
 
-from models import child_process, registry
+from models import child_process
 from models.pretrained import gguf, gguf_conversion, gguf_header, model_files, sandbox
 from models.pretrained.model_files import NotLoaded
+from models.runtime import registry
 
 pytestmark = [pytest.mark.slow]
 

@@ -19,8 +19,10 @@ from in_own_code import recorded as recorded_by_its_code
 from tolerances import DOUBLE_LONG, PASSED, STORED, TOTAL
 
 import headlight
-from models import edits, own_model, precision
-from models.recording import Recording
+from models.contract import edits
+from models.contract.recording import Recording
+from models.network import own_model
+from models.own import precision
 
 ID, AGAINST = 11, 7
 STEP = 1e-5  # of finite differences in 64 bits: the error is about 1e-10

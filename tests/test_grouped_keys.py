@@ -16,14 +16,14 @@ from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, SUMMED
 
 from explorer.analysis import anatomy
-from models import own_model
-from models import recording as recording_models
-from models.attention import KVCache
-from models.cache import weight_of
-from models.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
+from models.contract import recording as recording_models
+from models.contract.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
+from models.contract.recording_file import from_npz, to_npz
+from models.network import own_model
+from models.network.attention import KVCache
+from models.network.transformer import Decoder
 from models.pretrained import hooks
-from models.recording_file import from_npz, to_npz
-from models.transformer import Decoder
+from models.runtime.cache import weight_of
 
 HEADS = SMALL.n_head
 

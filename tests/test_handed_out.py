@@ -19,9 +19,10 @@ from transformers.utils import ModelOutput
 
 import headlight
 from headlight import panels
-from models import handed_out, readouts, recorded_model
-from models.capabilities import READ_OFF
-from models.notices import Notice
+from models import readouts
+from models.contract.capabilities import READ_OFF
+from models.contract.notices import Notice
+from models.inputs import handed_out, recorded_model
 from models.pretrained import hf_source
 
 IDS = torch.arange(20, 27)[None]

@@ -16,7 +16,7 @@ from explorer.analysis.findings import Link
 from explorer.analysis.poisson_binomial import tail_probabilities
 from explorer.text import attention
 from explorer.text.head_naming import summary, table
-from models import token_relations
+from models.contract import token_relations
 
 # Every relation is shown by at least four different words here, without and with a causal mask.
 TWICE = (*WORDS[:6], "today", *WORDS[1:6], "today", ".", "[SEP]")

@@ -11,8 +11,8 @@ import tiny
 from app_harness import asked_of, clean, go, open_menu, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
 
-from explorer.state import models
-from models.edits import ZeroHead, from_line
+from explorer.app.state import models
+from models.contract.edits import ZeroHead, from_line
 
 TEXT = "the cat sat on the mat"
 # Folders and names that are no model, and a word of what the reader is told.

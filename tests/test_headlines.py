@@ -23,20 +23,20 @@ from explorer.analysis import (
     words,
 )
 from explorer.analysis.facts import RecordingFacts
-from explorer.layout import current_recording
+from explorer.app.layout import current_recording
+from explorer.app.state import jobs
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import EVERY
-from explorer.state import jobs
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline, named, quoted, row, token
-from explorer.text.model_descriptions import unread_language
+from explorer.wording.model_descriptions import unread_language
 from models import model_names
-from models.caching import loaded
-from models.edits import WithoutScale, ZeroHead
+from models.contract.edits import WithoutScale, ZeroHead
+from models.contract.recording import Attention
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Attention
-from models.run import Run
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "The nurse and the boy saw Mary because she sang a well - known song .".split()
 NO = head_naming.NO_PATTERN

@@ -19,9 +19,10 @@ from tolerances import PASSED, SUMMED
 from translation_harness import sent
 
 from explorer.analysis import anatomy, consistency, soft_lookup
-from explorer.state import models
-from models import drafts, registry
-from models.caching import loaded
+from explorer.app.state import models
+from models.own import drafts
+from models.runtime import registry
+from models.runtime.caching import loaded
 
 TEXT = "the cat sat on the mat"
 # Models in their own code, and families of today in our classes.
@@ -44,7 +45,7 @@ def there(name: str) -> object:
 
 
 def opened(page: str, **asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "explorer/app/main.py"), default_timeout=60)
     if (model := asked.get("model", "")) in models.loaded_models:
         app.session_state["opened_models"] = (model,)  # this visitor has opened it before
     return aimed(app, page, **asked).run()

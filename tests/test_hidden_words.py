@@ -14,11 +14,11 @@ from conftest import in_turn, needs_smollm2
 from ordinary_sentences import SENTENCES
 from test_numbers_agree import parts
 
-from explorer.analysis.figures import Bars, Strips
+from explorer.figures.kinds import Bars, Strips
 from explorer.panels import spec
 from explorer.panels.spec import Panel
-from models.edits import Window, WithMask
-from models.run import Run
+from models.contract.edits import Window, WithMask
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 NOTHING = {"0.00", "+0.00", "−0.00", "0%", "0.0%", "0"}

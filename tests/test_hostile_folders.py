@@ -16,13 +16,14 @@ import tiny
 from malformed_models import KINDS, stored, words
 from test_live_training import goes_first
 
-from explorer.state import models
-from models import registry, template_renderer
-from models.caching import loaded
+from explorer.app.state import models
 from models.pretrained import sandbox
 from models.pretrained.model_files import NotLoaded
 from models.pretrained.sandbox import Tester, tester
-from models.template_renderer import Request
+from models.runtime import registry
+from models.runtime.caching import loaded
+from models.tokens import template_renderer
+from models.tokens.template_renderer import Request
 
 pytestmark = pytest.mark.slow
 # What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a

@@ -17,7 +17,7 @@ from types import ModuleType
 import clone
 import pytest
 
-from models.model import Model
+from models.contract.model import Model
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(
@@ -91,7 +91,7 @@ FLOORS = [
         {"numpy"},
         r"explorer\.(analysis|text)\..*|models\.(results|example_texts)",
     ),
-    (r"explorer/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, VIEW_IMPORTS),
+    (r"explorer/app/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, VIEW_IMPORTS),
     (
         r"explorer/components/.*",
         {"numpy", "streamlit"},
@@ -140,54 +140,54 @@ FLOORS = [
         r"models\.(registry|model|notices|recorded_model|recording|recording_file|version)",
     ),
     (
-        r"explorer/server/prefetch\.py",
+        r"explorer/app/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
         r"|analysis\..*|panels\..*|screens\.screen|components\..*)|models\.(recording|model_names)",
     ),
     (
-        r"explorer/server/panel\.py",
+        r"explorer/app/server/panel\.py",
         {"anyio", "starlette"},
         r"explorer\.(html_export|components\.bundle|panels\.(address|link_words|spec)|text\.templates)"
         r"|explorer\.(server|state)\..*|models\.(caching|cancellation|version)",
     ),
     (
-        r"explorer/server/class_frame\.py",
+        r"explorer/app/server/class_frame\.py",
         {"starlette"},
         r"explorer\.(html_export|components\.bundle)|explorer\.server\..*",
     ),
     (
-        r"explorer/server/shared_link\.py",  # its title is what the card tells
+        r"explorer/app/server/shared_link\.py",  # its title is what the card tells
         set(),
         r"explorer\.(analysis\.facts|components\.bundle|panels\.(choice|link_words|spec)|text\.(templates|places))"
         r"|explorer\.state\..*|models\.(caching|model_names|run)",
     ),
-    (r"explorer/server/client_address\.py", {"starlette", "uvicorn"}, r"()"),
+    (r"explorer/app/server/client_address\.py", {"starlette", "uvicorn"}, r"()"),
     (
-        r"explorer/server/limits\.py",
+        r"explorer/app/server/limits\.py",
         {"streamlit", "starlette", "google", "itsdangerous"},
         r"explorer\.(server|state)\..*|explorer\.text\.templates",
     ),
     (
-        r"explorer/server/.*",
+        r"explorer/app/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
         r"explorer\.(components\.bundle|text\.(templates|places))|explorer\.(server|state|classroom)\..*"
         r"|models\.(registry|model|caching|model_names)",
     ),
-    (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
+    (r"explorer/app/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
     (
-        r"explorer/classroom/.*",
+        r"explorer/app/classroom/.*",
         {"starlette", "itsdangerous"},
         r"explorer\.(classroom|state|server)\..*|explorer\.(qr_code|components\.bundle|text\.(templates|places|lesson))",
     ),
     (
-        r"explorer/state/url_state\.py",
+        r"explorer/app/state/url_state\.py",
         {"streamlit"},
         r"explorer\.(state|text)\..*|explorer\.panels\.(choice|link_words|spec)|explorer\.screens\.(link|needs)"
         r"|models\.(example_texts|recording|run)",
     ),
     (
-        r"explorer/state/.*",
+        r"explorer/app/state/.*",
         {"streamlit", "numpy"},
         r"explorer\.(state|text)\..*|models\.(registry|model|notices|recorded_model|recording|edits|"
         r"example_texts|results|"
@@ -195,7 +195,7 @@ FLOORS = [
         r"model_card|model_names)",
     ),
     (
-        r"explorer/layout/.*",
+        r"explorer/app/layout/.*",
         {"streamlit"},
         r"explorer\.(layout|screens|state|text|analysis|components|panels)\..*|explorer\.export"
         r"|models\.(registry|recording|recording_file|edits|example_texts|results|capabilities|chat|caching|run|model_card|model_names)",
@@ -211,7 +211,7 @@ FLOORS = [
         r"explorer\..*|models\.(recording|edits|results|example_texts|training_plan|caching|run|model_names)",
     ),
     (
-        r"explorer/views/.*",
+        r"explorer/app/views/.*",
         {"streamlit"},
         VIEW_IMPORTS,
     ),
@@ -337,7 +337,7 @@ def test_no_circles() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["explorer.state.host", "headlight", "models.run"])
+@pytest.mark.parametrize("module", ["explorer.app.state.host", "headlight", "models.runtime.run"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     heavy = {"torch", "transformers", "tokenizers", "ray", "redis"}
     code = f"import sys, {module}; print(*({heavy} & set(sys.modules)))"
@@ -398,7 +398,7 @@ def below(*folders: str) -> list[Path]:
 
 
 def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> None:
-    from explorer.state import url_state
+    from explorer.app.state import url_state
 
     names = {*url_state.names(), "text", "model"}
     keyed = [(path, *each) for path in below("pages/", "explorer/") for each in keys_of(path)]
@@ -442,7 +442,7 @@ def keys_of_state(path: Path) -> set[str]:
 
 
 def test_a_key_of_the_session_state_is_a_choice_or_a_field_of_the_visit() -> None:
-    from explorer.state import url_state, visit
+    from explorer.app.state import url_state, visit
 
     calls, choices = {"get", "pop", "setdefault", "to_dict"}, set(url_state.names())
     assert not choices & set(visit.KEYS), "one name has two meanings"
@@ -458,10 +458,10 @@ def test_a_key_of_the_session_state_is_a_choice_or_a_field_of_the_visit() -> Non
 
 
 def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
-    frame = below("explorer/layout/", "explorer/components/")
+    frame = below("explorer/app/layout/", "explorer/components/")
     around = {key for path in frame for _, key in keys_of(path)}
     assert {"presenter", "to class"} <= around
-    for path in below("pages/", "explorer/views/"):
+    for path in below("pages/", "explorer/app/views/"):
         here = {key for _, key in keys_of(path)}
         assert not here & around, f"{path.name}: {here & around}"
 
@@ -482,9 +482,9 @@ def tables_by_tab(module: ModuleType, tabs: Collection[str]) -> dict[str, object
 
 def test_the_facts_of_a_tab_stand_in_one_table() -> None:
     """What draws each is collected by its id beside it, and its sentences are in TOML."""
-    from explorer.layout import tab
+    from explorer.app.layout import tab
+    from explorer.app.views import tabs
     from explorer.text import places
-    from explorer.views import tabs
 
     example = ModuleType("example")
     example.AS_TRAINED, example.KINDS = ("circuits", "live"), ("circuits", "heat")

@@ -13,11 +13,11 @@ from conftest import AWKWARD
 from in_own_code import PROJECTIONS, oracle, recorded
 from tolerances import PASSED, SUMMED
 
-from models import edits
+from models.contract import edits
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz, to_npz
 from models.pretrained import hf_source, weight_conversion
 from models.pretrained.hf_model import HFModel
-from models.recording import Recording
-from models.recording_file import from_npz, to_npz
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 

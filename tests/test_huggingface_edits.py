@@ -14,11 +14,12 @@ import torch
 from in_own_code import PROJECTIONS, SECOND, TEXT, oracle, recorded
 from tolerances import PARITY, PASSED, STORED, SUMMED
 
-from models import edits, registry
-from models.model import Model
+from models.contract import edits
+from models.contract.model import Model
+from models.contract.recording import NotFinite, Recording
 from models.pretrained import hf_source
 from models.pretrained.hf_model import load
-from models.recording import NotFinite, Recording
+from models.runtime import registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 

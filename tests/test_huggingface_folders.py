@@ -20,9 +20,9 @@ from malformed_models import config as settings
 from safetensors.torch import load_file, save_file
 from tolerances import PASSED, SUMMED
 
-from models import registry
 from models.pretrained import hf_source, hub, machine_limits, model_files
 from models.pretrained.hf_model import load
+from models.runtime import registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 

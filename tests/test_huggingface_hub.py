@@ -18,9 +18,10 @@ from in_own_code import TEXT, recorded
 from test_lora import with_adapter
 from tolerances import PASSED, SUMMED
 
-from models import registry, shipped_models
+from models import shipped_models
 from models.pretrained import hf_source, hub, machine_limits, model_files
 from models.pretrained.hf_model import load
+from models.runtime import registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 

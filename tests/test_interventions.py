@@ -10,11 +10,10 @@ from conftest import read_once
 from tolerances import DOUBLE, PASSED, STORED, SUMMED
 
 from explorer.analysis import interventions
-from explorer.analysis.formatting import tenths
+from explorer.app.state import jobs
+from explorer.figures.formatting import tenths
 from explorer.panels import interventions as panels
-from explorer.state import jobs
-from models.caching import loaded
-from models.edits import (
+from models.contract.edits import (
     Edit,
     HideToken,
     MoveNorm,
@@ -29,9 +28,10 @@ from models.edits import (
     ZeroHead,
     from_line,
 )
-from models.own_model import OwnModel, record
-from models.results import softmax
-from models.run import Run
+from models.contract.results import softmax
+from models.network.own_model import OwnModel, record
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "the cat sat on the mat"
 

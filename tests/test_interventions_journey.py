@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlparse
 
 import driver
 
-from models.edits import UniformHead, WithoutPositions, from_line
+from models.contract.edits import UniformHead, WithoutPositions, from_line
 
 TEXT = "the cat sat on the mat"
 pytestmark = driver.MARKS

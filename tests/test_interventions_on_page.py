@@ -15,9 +15,9 @@ from test_hf_models_on_pages import there
 from tolerances import STORED
 
 from explorer.analysis import interventions
+from explorer.app.views import interventions as interventions_view
 from explorer.components import codec
-from explorer.views import interventions as interventions_view
-from models import edits
+from models.contract import edits
 
 TEXT = "the cat sat on the mat"
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from golden import GOLDEN_FILES, cases
 from javascript import needs_node, run, served, tools
 
 from docs import figure_types
-from explorer.analysis import figures
 from explorer.components import bundle
+from explorer.figures import kinds as figures
 
 COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))

@@ -17,9 +17,12 @@ from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 import headlight
 from explorer.panels import attention as attention_panels
 from explorer.panels import compare, corpus, predictions
-from models import array_model, edits, host, own_model, path_integral
-from models.notices import Notice
-from models.run import Run
+from models.contract import edits, path_integral
+from models.contract.notices import Notice
+from models.inputs import array_model
+from models.network import own_model
+from models.runtime import host
+from models.runtime.run import Run
 
 WORDS = "the cat sat"
 
@@ -40,7 +43,7 @@ def test_gradients_of_a_translator_are_of_the_token_that_is_named(
     stream: str, small_translator: own_model.OwnModel
 ) -> None:
     """By finite differences of the logit at that token of the target, in 64 bits."""
-    from models import precision
+    from models.own import precision
 
     model = precision.computing(small_translator, "float64", "cpu")
     target = tuple(map(int, model.record(TEXT, target=OTHER).streams[1].ids[1:]))

@@ -14,11 +14,11 @@ from test_hf_models_on_pages import opened, there
 from tolerances import PASSED
 
 import headlight
+from explorer.app.state.models import record_trial
 from explorer.panels import spec
-from explorer.state.models import record_trial
-from models import registry
-from models.recording import Recording
-from models.run import Run
+from models.contract.recording import Recording
+from models.runtime import registry
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow]
 LETTERS = [chr(code) for code in range(97, 123)]

@@ -13,16 +13,16 @@ from tolerances import PASSED, SUMMED
 
 import headlight
 from explorer.analysis import anatomy, consistency, head_naming
+from explorer.app.state import models
 from explorer.panels import spec
-from explorer.state import models
-from models import own_model
-from models.edits import UniformHead
+from models.contract.edits import UniformHead
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz, to_npz
+from models.network import own_model
 from models.pretrained import weight_conversion
 from models.pretrained.hf_model import HFModel, from_network
 from models.pretrained.hub_tokenizer import HubTokenizer
-from models.recording import Recording
-from models.recording_file import from_npz, to_npz
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 TEXT = "the cat sat on the mat and the dog ran to the house"

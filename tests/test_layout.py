@@ -15,9 +15,9 @@ from javascript import needs_node, run, served
 from test_panels import NAMES, made, model_of
 
 from explorer.components import codec
-from explorer.text.templates import sentences
+from explorer.wording.templates import sentences
 from models.example_texts import DEFAULT_TEXT
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn, needs_node]
 

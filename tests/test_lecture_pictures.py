@@ -21,9 +21,9 @@ from explorer.analysis import (
     residual,
     word_classes,
 )
-from explorer.analysis.figures import Factor, Product, factor
-from explorer.analysis.formatting import matches_text
 from explorer.analysis.measure import MeasureContext
+from explorer.figures.formatting import matches_text
+from explorer.figures.kinds import Factor, Product, factor
 from explorer.panels import (
     attribution,
     distances,
@@ -36,11 +36,11 @@ from explorer.panels import (
     softmax,
     teacher_forcing,
 )
-from models.caching import loaded
-from models.edits import HideToken, PatchHead, ScaledBy, ZeroHead
-from models.recording import stored_array
-from models.results import softmax as probabilities
-from models.run import Run
+from models.contract.edits import HideToken, PatchHead, ScaledBy, ZeroHead
+from models.contract.recording import stored_array
+from models.contract.results import softmax as probabilities
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "The old cat slept on the warm mat because it was tired."
 SMOLLM2 = pytest.param("smollm2", marks=needs_smollm2)

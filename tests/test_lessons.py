@@ -19,14 +19,14 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.formatting import hundredths, tenths, whole_percent
 from explorer.components import codec
+from explorer.figures.formatting import hundredths, tenths, whole_percent
 from explorer.panels import lessons, worksheet
 from explorer.text import lesson
 from explorer.text.lesson import Item, Lesson
-from models import edits
+from models.contract import edits
 from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
-from models.run import Run
+from models.runtime.run import Run
 
 NEPAL = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"

@@ -15,12 +15,12 @@ import pytest
 from driver import MARKS, Visitor
 from test_class_journey import leading
 
+from explorer.app.state import url_state
 from explorer.panels import lessons, worksheet
-from explorer.state import url_state
 from explorer.text import lesson as lesson_text
 from explorer.text.lesson import Item, Lesson
 from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
-from models.run import Run
+from models.runtime.run import Run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

@@ -16,22 +16,17 @@ from test_kept_promises import told
 
 import headlight
 from docs import limits, reference
-from explorer import figure_export
+from explorer.figures import figure_export
 from explorer.panels import corpus, interventions, translation
 from explorer.panels import embeddings as embeddings_panels
-from models import (
-    array_model,
-    edits,
-    generation,
-    host,
-    own_model,
-    path_integral,
-    torch_layers,
-    training_plan,
-)
+from models.contract import edits, path_integral
+from models.inputs import array_model
+from models.live import training_plan
+from models.network import generation, own_model, torch_layers
 from models.pretrained import config_mapping, hf_model, machine_limits
 from models.readouts import gradients
-from models.run import Run
+from models.runtime import host
+from models.runtime.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 # What bounds a caller of the library is in `limits`. Other numbers of models/, and why not.
@@ -86,7 +81,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch, n_positions: int) -> hf_model.HFMod
     """A model of so many positions as `load` has it."""
     import transformers
 
-    from models.vocabulary import Vocabulary
+    from models.tokens.vocabulary import Vocabulary
 
     config = transformers.GPT2Config(
         vocab_size=20, n_positions=n_positions, n_embd=8, n_layer=1, n_head=1
@@ -124,14 +119,14 @@ TOLD: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = {
         ),
         "reads 100 tokens at once; of the 600",
     ),
-    "models.torch_layers:N_POSITIONS": (
+    "models.network.torch_layers:N_POSITIONS": (
         lambda of, patch: of_a_layer().record(
             [3] * (torch_layers.N_POSITIONS + 2),
             edits.SetSite(np.ones((torch_layers.N_POSITIONS, 8)), "embed"),
         ),
         "reads 1,024 tokens at once; of the 1,026",
     ),
-    "models.generation:LENGTH_LIMIT": (
+    "models.network.generation:LENGTH_LIMIT": (
         lambda of, patch: (
             patch.setattr(generation, "LENGTH_LIMIT", (0, 1)),
             of["translator"].record("the cat"),
@@ -142,7 +137,7 @@ TOLD: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = {
         lambda of, patch: answered(hf_model.LONGEST_ANSWER),
         "broken off after 128 tokens",
     ),
-    "models.path_integral:STEPS": (
+    "models.contract.path_integral:STEPS": (
         lambda of, patch: (
             patch.setattr(path_integral, "MISSED", 0.0),
             patch.setattr(path_integral, "LEAST_MISSED", 0.0),
@@ -166,7 +161,7 @@ TOLD: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = {
         lambda of, patch: embeddings_panels._word_groups("a / " + "b" * 25),
         "and 24 letters of a word",
     ),
-    "explorer.figure_export:MOST_PIXELS": (
+    "explorer.figures.figure_export:MOST_PIXELS": (
         lambda of, patch: figure_export._dpi((72 * 30.0, 72 * 30.0)),
         "more than 40,000,000 pixels",
     ),
@@ -174,11 +169,11 @@ TOLD: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = {
 long_edits = [edits.ZeroHead(0, 0)] * 401
 # A call that goes beyond each limit that is refused, and what is said of it.
 REFUSED: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = {
-    "models.array_model:HALF_TOLERANCE": (
+    "models.inputs.array_model:HALF_TOLERANCE": (
         lambda of, patch: array_model.view([[1.009]], ["a"]),
         "sums to 1.009",
     ),
-    "models.activation_dicts:SUM_TOLERANCE": (
+    "models.inputs.activation_dicts:SUM_TOLERANCE": (
         lambda of, patch: headlight.from_cache(
             {
                 "blocks.0.attn.hook_pattern": np.ones((1, 1, 1)),
@@ -192,23 +187,23 @@ REFUSED: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = 
         ),
         "do not add up",
     ),
-    "models.edit_validation:MAX_EDITS": (
+    "models.contract.edit_validation:MAX_EDITS": (
         lambda of, patch: of["decoder"].record("the cat", long_edits),
         "401 edits at once; 400 are taken",
     ),
-    "models.edit_validation:MAX_DIGITS": (
+    "models.contract.edit_validation:MAX_DIGITS": (
         lambda of, patch: of["decoder"].record("the cat", edits.ShuffleTokens(10**18)),
         "more than 18 digits",
     ),
-    "models.edits:MOST": (
+    "models.contract.edits:MOST": (
         lambda of, patch: of["decoder"].record("the cat", edits.ScaleSite(4e38, "embed")),
         "finite in 32 bits",
     ),
-    "models.edits:MAX_RANGE_HEADS": (
+    "models.contract.edits:MAX_RANGE_HEADS": (
         lambda of, patch: edits.from_line("ZeroHead:0-4096:0:self"),
         "cannot be read",
     ),
-    "models.arrays:MAX_AXES": (
+    "models.contract.arrays:MAX_AXES": (
         lambda of, patch: edits.SetSite(np.ones((1, 2, 3)), "embed"),
         r"\(width\) or \(token, width\)",
     ),
@@ -232,15 +227,18 @@ REFUSED: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = 
         lambda of, patch: translation.hypotheses(Run("translator", "a"), n_beams=6),
         "it can be 1 to 5",
     ),
-    "models.training_plan:MAX_LENGTH": (
+    "models.live.training_plan:MAX_LENGTH": (
         lambda of, patch: training_plan.TrainingPlan(task="text", text="a" * 20_001),
         "At most 20,000 characters",
     ),
-    "models.npz:MOST_ARRAYS": (lambda of, patch: many_arrays(257, 1), "at most 256 are read"),
-    "models.npz:MOST_AXES": (lambda of, patch: many_arrays(1, 9), "an array of 9 axes"),
-    "models.recording_file:MOST_HEADER": (
+    "models.contract.npz:MOST_ARRAYS": (
+        lambda of, patch: many_arrays(257, 1),
+        "at most 256 are read",
+    ),
+    "models.contract.npz:MOST_AXES": (lambda of, patch: many_arrays(1, 9), "an array of 9 axes"),
+    "models.contract.recording_file:MOST_HEADER": (
         lambda of, patch: (
-            patch.setattr("models.recording_file.MOST_HEADER", 1000),
+            patch.setattr("models.contract.recording_file.MOST_HEADER", 1000),
             headlight.from_npz(headlight.to_npz(of["decoder"].record("the cat"))),
         ),
         "the header of this recording has",

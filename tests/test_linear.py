@@ -8,11 +8,11 @@ import pytest
 import torch
 from tolerances import PASSED, SUMMED
 
-from models import linear, own_model
-from models.config import Config
-from models.linear import Linear, input_major
-from models.own_model import optimise_layout
-from models.transformer import Encoder
+from models.network import linear, own_model
+from models.network.config import Config
+from models.network.linear import Linear, input_major
+from models.network.own_model import optimise_layout
+from models.network.transformer import Encoder
 
 SMALL = Config(50, 24, 2, 4, 40, 300, activation="gelu")
 

@@ -10,10 +10,10 @@ import torch
 from conftest import SMALL, sharpened
 from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
-from models import own_model
-from models.own_model import OwnModel, from_network
+from models.network import own_model
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import Encoder
 from models.readouts.logit_lens import trace_parts, transform_at
-from models.transformer import Encoder
 
 TEXT, TOKEN = "the cat sat on the mat", 2
 

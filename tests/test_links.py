@@ -7,7 +7,7 @@ import pytest
 from driver import MARKS, Visitor
 
 from explorer.text import places
-from models.edits import PatchHead, to_line
+from models.contract.edits import PatchHead, to_line
 
 pytestmark = MARKS
 SITES = "https://evil.example/login www.evil.example thief@evil.example"

@@ -16,14 +16,16 @@ from conftest import AWKWARD, HOSTILE, typed
 from test_training_page import opened
 from waiting import until
 
-from explorer.state import jobs, models
-from explorer.state.jobs import Trainings
-from explorer.state.settings import Settings
-from models import live_training, model_names, registry
-from models.caching import loaded
-from models.live_tasks import IGNORE_INDEX, Task, config_of, model_of, tokenizer_of
-from models.live_training import TrainingProcess
-from models.training_plan import CHECKPOINT_STEPS, MAX_LENGTH, MIN_LENGTH, TrainingPlan
+from explorer.app.state import jobs, models
+from explorer.app.state.jobs import Trainings
+from explorer.app.state.settings import Settings
+from models import model_names
+from models.live import live_training
+from models.live.live_tasks import IGNORE_INDEX, Task, config_of, model_of, tokenizer_of
+from models.live.live_training import TrainingProcess
+from models.live.training_plan import CHECKPOINT_STEPS, MAX_LENGTH, MIN_LENGTH, TrainingPlan
+from models.runtime import registry
+from models.runtime.caching import loaded
 
 WORDS = "The red fox saw a small bird near the river."
 SMALL = TrainingPlan("copy", WORDS, n_layer=1, n_head=1, d_model=32)

@@ -12,7 +12,7 @@ from app_harness import clean, page_at
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.testing.v1 import local_script_runner
 
-from explorer.state import event_log
+from explorer.app.state import event_log
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +59,7 @@ def test_an_exception_is_its_kind_and_its_place_without_the_text(
 ) -> None:
     from streamlit import error_util
 
-    from models.edits import from_line
+    from models.contract.edits import from_line
 
     lines = heard(monkeypatch)
     event_log.begin()
@@ -68,7 +68,11 @@ def test_an_exception_is_its_kind_and_its_place_without_the_text(
     except ValueError as error:
         event_log.log_exception(error)
         error_util._log_uncaught_app_exception(error)
-    assert len(lines) == 1 and "kind=ValueError" in lines[0] and "models/edits.py:" in lines[0]
+    assert (
+        len(lines) == 1
+        and "kind=ValueError" in lines[0]
+        and "models/contract/edits.py:" in lines[0]
+    )
     assert SECRET not in "".join((*lines, *capsys.readouterr()))
 
 

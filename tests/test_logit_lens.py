@@ -13,13 +13,14 @@ from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
 from explorer.analysis import logit_lens, opening
-from explorer.analysis.csv import to_csv, unescape_cell
-from models import edits, own_model
-from models.caching import loaded
+from explorer.figures.csv import to_csv, unescape_cell
+from models.contract import edits
 from models.example_texts import DEFAULT_TEXT
-from models.own_model import OwnModel, from_network
+from models.network import own_model
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import EncoderDecoder
 from models.readouts.logit_lens import BIAS, attribute, trace_parts, word_direction
-from models.transformer import EncoderDecoder
+from models.runtime.caching import loaded
 from models.version import VERSION
 
 TEXT = "the cat sat on the mat"

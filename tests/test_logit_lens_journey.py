@@ -9,8 +9,8 @@ import numpy as np
 from driver import HEAD, MARKS, Visitor
 
 from explorer.analysis import logit_lens
-from explorer.analysis.formatting import tenths
-from models.caching import loaded
+from explorer.figures.formatting import tenths
+from models.runtime.caching import loaded
 
 pytestmark = MARKS
 SIXTY = (

@@ -14,10 +14,11 @@ from tolerances import TOTAL
 from explorer.analysis import head_naming, logit_lens, opening
 from explorer.panels import attribution
 from explorer.panels import logit_lens as lens_panels
-from models import caching, smollm2
-from models.caching import loaded, picture_name
-from models.own_model import OwnModel
-from models.run import Run
+from models import smollm2
+from models.network.own_model import OwnModel
+from models.runtime import caching
+from models.runtime.caching import loaded, picture_name
+from models.runtime.run import Run
 
 # ---- the page ----------------------------------------------------------------
 

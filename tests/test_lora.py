@@ -17,8 +17,8 @@ from in_own_code import TEXT
 from safetensors.torch import load_file, save_file
 from tolerances import PASSED
 
-from models import registry
 from models.pretrained.model_files import NotLoaded
+from models.runtime import registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 RANK = 2

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 
 from explorer.analysis.measure import MeasureContext
 from explorer.panels import loss
-from models.edits import HideToken
+from models.contract.edits import HideToken
 from models.example_texts import EXAMPLES
 from models.readouts.gradients import last_vectors
-from models.run import Run
+from models.runtime.run import Run
 from models.shipped_models import names
 from tests.tolerances import PASSED, STORED, SUMMED, TOTAL, TWO_DECIMALS
 

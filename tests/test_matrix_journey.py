@@ -10,7 +10,7 @@ from driver import CELLS, GRID, HEAD, HELD, HELD_AT, MARKS, Visitor
 from playwright.sync_api import expect
 from tolerances import FOUR_DECIMALS
 
-from models.recording import Recording
+from models.contract.recording import Recording
 
 pytestmark = MARKS
 

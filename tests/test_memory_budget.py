@@ -11,12 +11,13 @@ import pytest
 from conftest import read_once
 from waiting import threads
 
-from explorer.state import jobs, scheduling
-from explorer.state.scheduling import MemoryBudget, Preempted, check_cancelled
-from models import buffer_pool, caching, host
-from models.cache import LARGE_BYTES, POLL_INTERVAL, Cache, weight_of
-from models.caching import loaded
-from models.cancellation import NoRoom
+from explorer.app.state import jobs, scheduling
+from explorer.app.state.scheduling import MemoryBudget, Preempted, check_cancelled
+from models.contract.cancellation import NoRoom
+from models.network import buffer_pool
+from models.runtime import caching, host
+from models.runtime.cache import LARGE_BYTES, POLL_INTERVAL, Cache, weight_of
+from models.runtime.caching import loaded
 
 WAIT = 20.0  # seconds after which a test gives up
 TEXT = "The cat sat on the mat, and the dog ran to the park. "

@@ -10,10 +10,10 @@ from app_harness import TABS, go, page_at
 from held_memory import expect_counted, numbers_of
 from streamlit.runtime.media_file_manager import MediaFileManager
 
-from explorer.state.jobs import Job
-from models import caching
-from models.cache import Cache
-from models.recording import Attention, Recording, Stream
+from explorer.app.state.jobs import Job
+from models.contract.recording import Attention, Recording, Stream
+from models.runtime import caching
+from models.runtime.cache import Cache
 
 LONG = "The cat sat on the mat, and the dog ran to the park. " * 12
 

@@ -11,7 +11,7 @@ from app_harness import panels_on, told
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened, there
 
-from explorer.text.markdown_escape import plain
+from explorer.wording.markdown_escape import plain
 
 pytestmark = pytest.mark.slow
 

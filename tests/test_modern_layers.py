@@ -15,16 +15,18 @@ from conftest import SMALL, sharpened
 from tolerances import DOUBLE_LONG, PARITY, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency
-from models import edits, own_model, registry
-from models.attention import causal_mask
-from models.config import Config
+from models.contract import edits
+from models.contract.recording import stored_array
+from models.network import own_model
+from models.network.attention import causal_mask
+from models.network.config import Config
+from models.network.transformer import Decoder
 from models.pretrained import weight_conversion
 from models.pretrained.config_mapping import attention_window, rotary_fields
 from models.pretrained.hf_model import HFModel
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
 from models.readouts.ffn import ffn_activations
-from models.recording import stored_array
-from models.transformer import Decoder
+from models.runtime import registry
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from conftest import read_once
 
+from explorer.app.state import host
+from explorer.app.state.scheduling import Cancelled, cancellable
 from explorer.panels import spec
-from explorer.state import host
-from explorer.state.scheduling import Cancelled, cancellable
-from models import caching, recorded_model
-from models.recorded_model import RecordedModel
-from models.recording import Attention, Card, Recording, Stream
-from models.recording_file import to_npz
-from models.run import Run, run_of
+from models.contract.recording import Attention, Card, Recording, Stream
+from models.contract.recording_file import to_npz
+from models.inputs import recorded_model
+from models.inputs.recorded_model import RecordedModel
+from models.runtime import caching
+from models.runtime.run import Run, run_of
 
 pytestmark = pytest.mark.slow
 LAYERS, HEADS, WORDS, WIDTH = 200, 8, 3, 4

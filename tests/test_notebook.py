@@ -15,9 +15,9 @@ import nbformat
 import pytest
 
 import headlight
-from explorer import figure_engine
+from explorer.figures import figure_engine
 from explorer.panels import spec
-from models.edits import ZeroHead
+from models.contract.edits import ZeroHead
 
 ROOT = Path(__file__).resolve().parent.parent
 # True where a canvas has pixels of different colours.

@@ -18,14 +18,14 @@ from test_sentences_true import CASES, OF_SMOLLM2, number, seen
 from tolerances import PASSED, SUMMED
 
 import headlight
-from explorer.analysis.figures import Bars, Facts, Figure, Matrix
-from explorer.analysis.formatting import NUMBER, hundredths, matches_text, parse_number, percent
 from explorer.analysis.measure import MeasureContext
+from explorer.figures.formatting import NUMBER, hundredths, matches_text, parse_number, percent
+from explorer.figures.kinds import Bars, Facts, Figure, Matrix
 from explorer.panels import lessons, spec
 from explorer.panels.spec import Panel
-from models import registry
-from models.edits import Edit, ZeroHead
-from models.run import Run
+from models.contract.edits import Edit, ZeroHead
+from models.runtime import registry
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 ALL = CASES[:: 1 if EVERY else 2] + OF_SMOLLM2

@@ -16,12 +16,12 @@ from explorer.analysis.shared_votes import shared_votes
 from explorer.panels import offers as panels
 from explorer.panels import spec
 from explorer.text import offers as offers_text
-from models import edits
-from models.edits import HideToken, HideWord, ZeroHead
+from models.contract import edits
+from models.contract.edits import HideToken, HideWord, ZeroHead
+from models.contract.recording import Recording
+from models.contract.results import softmax
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
-from models.recording import Recording
-from models.results import softmax
-from models.run import Run
+from models.runtime.run import Run
 
 WAITER = "The waiter brought the soup but it was cold."
 NURSE = "The nurse told the surgeon that she had forgotten the keys."

@@ -15,7 +15,7 @@ from waiting import until
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from explorer.server.open_files import FILES_EACH
+from explorer.app.server.open_files import FILES_EACH
 
 pytestmark = [
     pytest.mark.slow,
@@ -117,8 +117,8 @@ def test_figures_are_for_those_that_the_operator_names(
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    from explorer.server.routes import ROUTES
-    from explorer.state.settings import settings
+    from explorer.app.server.routes import ROUTES
+    from explorer.app.state.settings import settings
 
     monkeypatch.setenv("HEADLIGHT_METRICS", allowed)
     settings.cache_clear()
@@ -137,7 +137,7 @@ def test_the_seconds_of_answers_are_counted_by_bounds() -> None:
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    from explorer.server.routes import ROUTES
+    from explorer.app.server.routes import ROUTES
 
     client = TestClient(Starlette(routes=ROUTES), client=("127.0.0.1", 1))
 

@@ -11,11 +11,12 @@ from app_harness import TABS, clean, go, page_at, panels_on, told
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 
-from explorer.state import host, models, opened_recordings
+from explorer.app.state import host, models, opened_recordings
 from explorer.text import places
-from models import edits, recorded_model
-from models.recorded_model import RecordedModel
-from models.recording_file import to_npz
+from models.contract import edits
+from models.contract.recording_file import to_npz
+from models.inputs import recorded_model
+from models.inputs.recorded_model import RecordedModel
 
 pytestmark = pytest.mark.slow
 TEXT = "My sister has a red car."
@@ -81,7 +82,7 @@ def test_it_is_of_one_visit_alone() -> None:
 def opens(data: bytes, own: bool = False) -> None:
     import streamlit as st
 
-    from explorer.state import opened_recordings
+    from explorer.app.state import opened_recordings
 
     try:
         st.session_state.name = opened_recordings.open_file(data, of_server=own).name

@@ -15,10 +15,12 @@ import torch
 from in_own_code import SECOND, TEXT, oracle, recorded
 from tolerances import PASSED, SUMMED, TOTAL
 
-from models import edits, generation, registry
+from models.contract import edits
+from models.contract.results import Sampling, SeededSampling, softmax
+from models.network import generation
 from models.pretrained import hf_model, hf_source
 from models.pretrained.hf_model import HFModel, load
-from models.results import Sampling, SeededSampling, softmax
+from models.runtime import registry
 
 if TYPE_CHECKING:
     from transformers.utils import ModelOutput

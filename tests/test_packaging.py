@@ -31,8 +31,8 @@ import headlight
 from explorer.panels import attention
 from explorer.panels.spec import panel_names, python
 from models import shipped_models
-from models.recording_file import from_npz
-from models.run import Run
+from models.contract.recording_file import from_npz
+from models.runtime.run import Run
 from models.version import VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,7 +168,7 @@ def test_imports_of_ours_lie_below_the_package_and_nothing_else_changes() -> Non
 import os, json
 from modelsx import a
 from .models import b
-from models.edits import (  # é
+from models.contract.edits import (  # é
     ZeroHead,
 )
 def lazy():
@@ -180,7 +180,7 @@ def lazy():
     )
     # An import that would bind another name is refused.
     semicolon = "from os import path; from  models import x"
-    for line in ("import models", "import os, models.edits", semicolon):
+    for line in ("import models", "import os, models.contract.edits", semicolon):
         with pytest.raises(ValueError, match="line 1: write `from"):
             setup.nested(line.encode())
 
@@ -241,7 +241,7 @@ def test_installed_it_works_as_the_clone_does(installed: Installed) -> None:
 import json, time
 import headlight
 from headlight import live_training, registry
-from headlight.models.recording_file import to_npz
+from headlight.models.contract.recording_file import to_npz
 
 for model, text in {texts!r}.items():
     edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
@@ -297,7 +297,7 @@ def told_beside_others(python: str, folder: Path, environment: dict[str, str]) -
     )
     assert done.returncode == 0, done.stderr
     others = [f"{name}.py of another" for name in ("models", "explorer", "pages", "app")]
-    assert json.loads(done.stdout) == [VERSION, True, others, "headlight.models.recording"]
+    assert json.loads(done.stdout) == [VERSION, True, others, "headlight.models.contract.recording"]
     made, zeroed = from_npz((folder / "it.npz").read_bytes()), headlight.edits.ZeroHead(0, 1)
     assert made == headlight.record("encoder", "Ram pushed Hari", zeroed)
 
@@ -329,7 +329,10 @@ def test_an_editable_install_is_the_clone_below_its_name(hostile: Path, tmp_path
     (source / "pyproject.toml").write_text(
         (source / "pyproject.toml").read_text("utf-8").replace(VERSION, "9.9")
     )
-    for folder, module in ((hostile, "headlight.models.edits"), (source, "models.edits")):
+    for folder, module in (
+        (hostile, "headlight.models.contract.edits"),
+        (source, "models.contract.edits"),
+    ):
         asked = "import headlight; print(headlight.__version__, headlight.edits.__name__)"
         said = subprocess.run(
             [python, "-c", asked], cwd=folder, env=environment, capture_output=True, text=True

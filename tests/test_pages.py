@@ -12,15 +12,15 @@ from tolerances import PASSED
 
 from explorer.analysis import findings
 from explorer.analysis.facts import RecordingFacts
+from explorer.app.layout import current_recording
+from explorer.app.server import static
 from explorer.components import codec
-from explorer.layout import current_recording
-from explorer.server import static
-from explorer.text import model_descriptions
-from explorer.text.markdown_escape import literal
-from models import registry
-from models.cache import Cache
-from models.caching import loaded
+from explorer.wording import model_descriptions
+from explorer.wording.markdown_escape import literal
 from models.example_texts import DEFAULT_TEXT, EXAMPLES, OPENING_TEXT
+from models.runtime import registry
+from models.runtime.cache import Cache
+from models.runtime.caching import loaded
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import transformers
 from tolerances import PASSED, STORED, SUMMED
 
 import headlight
-from models import edits
+from models.contract import edits
 
 PAIR = "the cat sat", "the dog ran to the house"
 MODELS = {

@@ -26,26 +26,26 @@ from starlette.testclient import TestClient
 from test_panels import NAMES, model_of, text_of
 from waiting import until
 
-from explorer import figure_engine
-from explorer.analysis.csv import plain_columns
+from explorer.app.server import panel
+from explorer.app.server.headers import HEADERS
+from explorer.app.server.limits import SlotCounter, slots
+from explorer.app.server.panel import answering
+from explorer.app.server.routes import MIDDLEWARE, ROUTES
+from explorer.app.state import event_log, host, models
+from explorer.app.state.scheduling import Cancelled, compute_queue, memory_budget
+from explorer.app.state.settings import settings
 from explorer.components import codec
-from explorer.figure_export import Sheet
+from explorer.figures import figure_engine
+from explorer.figures.csv import plain_columns
+from explorer.figures.figure_export import Sheet
 from explorer.panels import address, interventions, spec
 from explorer.panels.choice import choices_of, parameters
-from explorer.server import panel
-from explorer.server.headers import HEADERS
-from explorer.server.limits import SlotCounter, slots
-from explorer.server.panel import answering
-from explorer.server.routes import MIDDLEWARE, ROUTES
-from explorer.state import event_log, host, models
-from explorer.state.scheduling import Cancelled, compute_queue, memory_budget
-from explorer.state.settings import settings
-from models import caching
-from models.cache import Cache
-from models.caching import loaded
-from models.edits import WithoutPositions, ZeroHead
+from models.contract.edits import WithoutPositions, ZeroHead
 from models.example_texts import DEFAULT_TEXT
-from models.run import Run
+from models.runtime import caching
+from models.runtime.cache import Cache
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 assert host.app, "the app's own host, with its queues"
 pytestmark = pytest.mark.slow

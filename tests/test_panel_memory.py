@@ -16,17 +16,18 @@ from test_panels import NAMES, model_of, text_of
 from benchmarks import memory as benchmark
 from benchmarks.clients import random_text
 from explorer.analysis import embeddings
-from explorer.analysis.csv import count_cells
+from explorer.app.state import garbage_collection, models
+from explorer.app.state.scheduling import memory_budget
+from explorer.figures.csv import count_cells
 from explorer.panels import memory, spec
-from explorer.state import garbage_collection, models
-from explorer.state.scheduling import memory_budget
-from models import buffer_pool, caching
-from models.cache import LARGE_BYTES, Cache
-from models.cancellation import NoRoom
-from models.own_model import OwnModel, from_network
-from models.run import Run
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
-from models.transformer import Decoder, EncoderDecoder, Transformer
+from models.contract.cancellation import NoRoom
+from models.network import buffer_pool
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import Decoder, EncoderDecoder, Transformer
+from models.runtime import caching
+from models.runtime.cache import LARGE_BYTES, Cache
+from models.runtime.run import Run
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 WORDS = 240
 N_WORDS = 49_152  # of a vocabulary

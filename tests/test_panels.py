@@ -40,21 +40,23 @@ from explorer.analysis import (
     summaries,
     verdicts,
 )
-from explorer.analysis import csv as csv_files
-from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
+from explorer.app.layout import selection_bar
+from explorer.app.state import models as server_models
 from explorer.components import codec
-from explorer.layout import selection_bar
+from explorer.figures import csv as csv_files
+from explorer.figures.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.panels import attribution, choice, predictions, spec
 from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
-from explorer.state import models as server_models
 from explorer.text import claims as claims_text
-from explorer.text import templates
-from models import edits, registry, smollm2
-from models.caching import loaded
+from explorer.wording import templates
+from models import smollm2
+from models.contract import edits
+from models.contract.results import softmax
 from models.example_texts import DEFAULT_TEXT
-from models.results import softmax
-from models.run import Run
+from models.runtime import registry
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "the cat sat on the mat"
 OWN = ("encoder", "decoder", "translator")

@@ -7,7 +7,7 @@ import pytest
 from tolerances import STORED
 
 from explorer.panels import spec
-from models.edits import (
+from models.contract.edits import (
     CutEdge,
     Edit,
     MoveNorm,
@@ -17,7 +17,7 @@ from models.edits import (
     WithoutNorm,
     ZeroHead,
 )
-from models.run import Run
+from models.runtime.run import Run
 
 TEXT = "Ram pushed Hari because he was tired"
 

@@ -15,13 +15,13 @@ from javascript import needs_node, run, served
 from test_layout import LEAST, faults
 
 from explorer.analysis import opening
-from explorer.analysis.figures import Block, Tower
+from explorer.figures.kinds import Block, Tower
 from explorer.panels import flow_way, paper_figure
 from explorer.text import places
-from models.caching import loaded
-from models.edits import HideToken, WithoutNorm
-from models.results import softmax
-from models.run import Run
+from models.contract.edits import HideToken, WithoutNorm
+from models.contract.results import softmax
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "The old cat slept on the warm mat because it was tired."
 SMOLLM2 = pytest.param("smollm2", marks=needs_smollm2)

@@ -10,8 +10,8 @@ import pytest
 
 import headlight
 from headlight import panels
-from models.model import Model
-from models.recording import Recording, stored_array
+from models.contract.model import Model
+from models.contract.recording import Recording, stored_array
 
 TEXTS = ["the cat sat on the mat", "the dog ran", "a cat and a dog are in the house"]
 

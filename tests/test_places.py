@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 import pytest
 from app_harness import TABS
 
+from explorer.app.state import url_state
 from explorer.panels import spec
 from explorer.screens import needs
-from explorer.state import url_state
 from explorer.text import lesson, places
 from explorer.text.places import Fold, Tab
-from explorer.text.templates import named
+from explorer.wording.templates import named
 
 ROWS = tuple(places.ROWS.values())
 EVERY_ROW = (*ROWS, *(tab.for_classes for tab in ROWS if tab.for_classes))

@@ -16,10 +16,10 @@ from test_figure_files import nodes_in, panel_of
 from test_panels import NAMES, TEXT, every, model_of
 from tolerances import STORED
 
-from explorer import plotly_export
-from explorer.analysis import figures
 from explorer.components import codec
-from models.run import Run
+from explorer.figures import kinds as figures
+from explorer.figures import plotly_export
+from models.runtime.run import Run
 
 # Kinds that hold others, of which Plotly gets these.
 HOLDERS = (figures.Stack, figures.Steps)

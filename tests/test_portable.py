@@ -78,8 +78,8 @@ from pathlib import Path
 assert not hasattr(os, "fork") and not Path("/proc/self/statm").exists()
 import headlight
 from headlight import live_training
-from explorer.server import routes
-from explorer.state import garbage_collection
+from explorer.app.server import routes
+from explorer.app.state import garbage_collection
 from models import child_process, linear
 from models.pretrained import machine_limits, sandbox
 

@@ -11,14 +11,15 @@ from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 
 from explorer.analysis import positions
-from explorer.analysis.csv import to_csv
+from explorer.figures.csv import to_csv
 from explorer.panels import positions as positions_panels
-from models import edits, own_model
-from models.edits import HideToken, ShuffleTokens, WithoutPositions
-from models.own_model import OwnModel
-from models.recording import Recording
-from models.recording_file import from_npz, to_npz
-from models.run import Run
+from models.contract import edits
+from models.contract.edits import HideToken, ShuffleTokens, WithoutPositions
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz, to_npz
+from models.network import own_model
+from models.network.own_model import OwnModel
+from models.runtime.run import Run
 from models.version import VERSION
 
 TEXT = "the cat sat on the mat and the dog ran"

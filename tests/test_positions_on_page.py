@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import positions as laws
-from explorer.analysis.formatting import power
+from explorer.figures.formatting import power
 from explorer.panels import positions
 from explorer.panels.choice import EVERY
-from models import caching
-from models.edits import HideToken, ShuffleTokens, WithoutPositions
-from models.own_model import OwnModel
-from models.results import softmax
-from models.run import Run
+from models.contract.edits import HideToken, ShuffleTokens, WithoutPositions
+from models.contract.results import softmax
+from models.network.own_model import OwnModel
+from models.runtime import caching
+from models.runtime.run import Run
 
 TEXT = "Ram pushed Hari"
 VIEWS = {"Answer": 1, "Sentence": 1, "Order": 1, "Waves": 1, "Distance": 1, "Shift": 1, "Adding": 1}

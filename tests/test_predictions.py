@@ -11,9 +11,9 @@ from prediction_oracle import WAYS
 from tolerances import DOUBLE, PASSED, THREE_DECIMALS
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import power_of_e, with_unit
-from models.caching import loaded
-from models.results import Sampling, probabilities
+from explorer.figures.formatting import power_of_e, with_unit
+from models.contract.results import Sampling, probabilities
+from models.runtime.caching import loaded
 
 # ---- the arithmetic ----------------------------------------------------------
 

@@ -9,7 +9,7 @@ from driver import MARKS, Visitor
 from playwright.sync_api import Locator, expect
 from test_browser import FOCUS
 
-from models.caching import loaded
+from models.runtime.caching import loaded
 
 pytestmark = MARKS
 

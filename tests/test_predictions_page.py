@@ -25,10 +25,10 @@ from tolerances import DOUBLE_LONG, PASSED
 
 from explorer.panels import generation
 from explorer.panels.generation import TOP_KS, TOP_PS
-from models import drafts
-from models.caching import loaded
-from models.results import Sampling
-from models.run import Run
+from models.contract.results import Sampling
+from models.own import drafts
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"

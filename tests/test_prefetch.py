@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 from waiting import until
 
 from explorer.analysis.facts import RecordingFacts
+from explorer.app.server import addresses, prefetch
+from explorer.app.server.prefetch import pictures
+from explorer.app.state.scheduling import ScriptQueue, compute_queue
 from explorer.components import codec
-from explorer.server import addresses, prefetch
-from explorer.server.prefetch import pictures
-from explorer.state.scheduling import ScriptQueue, compute_queue
-from models.caching import is_kept, loaded
+from models.runtime.caching import is_kept, loaded
 
 TEXT = "The cat that saw the dog ran because it was afraid."
 JSON = {"content-type": "application/json"}

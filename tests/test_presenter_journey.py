@@ -12,7 +12,7 @@ from PIL import Image
 import headlight
 from explorer.panels import lessons, worksheet
 from models.example_texts import DEFAULT_TEXT
-from models.run import Run
+from models.runtime.run import Run
 
 # What is wrong with what the presenter shows; "" where nothing is.
 FITS = """() => {

@@ -14,12 +14,13 @@ import tiny
 import torch
 from tolerances import DOUBLE_LONG, PARITY
 
-from models import registry, shipped_models
-from models.own_model import OwnModel
+from models import shipped_models
+from models.network.own_model import OwnModel
+from models.network.transformer import Decoder, Encoder
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
 from models.readouts import logit_lens
-from models.transformer import Decoder, Encoder
+from models.runtime import registry
 
 SENTENCES = (
     "The animal didn't cross the street because it was too tired.",

@@ -11,8 +11,9 @@ import pytest
 import tiny
 import tokenizers
 
-from models import edits, registry
+from models.contract import edits
 from models.pretrained import weight_conversion
+from models.runtime import registry
 
 
 @pytest.fixture

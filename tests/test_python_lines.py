@@ -15,9 +15,9 @@ import pytest
 from app_harness import ROOT, clean
 from test_training_page import opened
 
-from explorer.analysis.csv import to_csv, without_comments
-from explorer.layout import export_menu
-from explorer.state import host, jobs
+from explorer.app.layout import export_menu
+from explorer.app.state import host, jobs
+from explorer.figures.csv import to_csv, without_comments
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 

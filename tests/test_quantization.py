@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models import own_model, quantization
+from models.network import own_model, quantization
 from models.training import export
 
 TEXT = "The animal didn't cross the street because it was too tired. My neighbour keeps parrots."

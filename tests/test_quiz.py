@@ -19,16 +19,16 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import N_QUESTIONS, guesses, questions
 from explorer.analysis.quiz_question import MIN_MARGIN, Question
-from explorer.classroom.routes import app_address, parse_question
+from explorer.app.classroom.routes import app_address, parse_question
+from explorer.app.views import quiz as quiz_view
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.text.formulas import formula_lines
 from explorer.text.quiz import ON_SHEET, ask, choice, says, sheet
-from explorer.views import quiz as quiz_view
-from models import registry
-from models.edits import ScaledBy, from_line
-from models.recording import Attention, NotFinite, Recording
-from models.run import Run
+from models.contract.edits import ScaledBy, from_line
+from models.contract.recording import Attention, NotFinite, Recording
+from models.runtime import registry
+from models.runtime.run import Run
 
 CLOSE = 2e-4  # of sums of shares in single precision, and of angles by their cosines
 SHARP = 1e-3  # of softmaxes without the scale, which make an error of single precision large

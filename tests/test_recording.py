@@ -11,10 +11,11 @@ import torch
 from conftest import HOSTILE, read_once
 from tolerances import PASSED, SUMMED
 
-from models import activation_cache, edits, own_model
-from models.recording import Stream, stored_array
-from models.recording_file import from_npz, to_npz
-from models.transformer import Decoder
+from models.contract import edits
+from models.contract.recording import Stream, stored_array
+from models.contract.recording_file import from_npz, to_npz
+from models.network import activation_cache, own_model
+from models.network.transformer import Decoder
 
 TEXT = "the cat sat on the mat"
 EDITED = (

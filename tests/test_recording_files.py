@@ -19,12 +19,14 @@ from conftest import HOSTILE, read_once
 
 import headlight
 from explorer.panels import spec
-from models import edits, npz, recorded_model, registry
-from models.array_model import bare_stream
-from models.recorded_model import NO_MODEL, opened
-from models.recording import Attention, Recording
-from models.recording_file import from_npz, to_npz
-from models.run import Run, run_of
+from models.contract import edits, npz
+from models.contract.recording import Attention, Recording
+from models.contract.recording_file import from_npz, to_npz
+from models.inputs import recorded_model
+from models.inputs.array_model import bare_stream
+from models.inputs.recorded_model import NO_MODEL, opened
+from models.runtime import registry
+from models.runtime.run import Run, run_of
 
 TEXT = "My sister has a red car"
 RAW = "Error|Exception|NoneType|Traceback|not subscriptable|unexpected keyword|0x"
@@ -432,8 +434,8 @@ def test_every_recording_that_is_saved_can_be_opened() -> None:
 def test_a_public_server_takes_no_file(public: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     from streamlit.proto.BackMsg_pb2 import BackMsg
 
-    from explorer.server import addresses, messages
-    from explorer.state.settings import Settings
+    from explorer.app.server import addresses, messages
+    from explorer.app.state.settings import Settings
 
     for module in (addresses, messages):
         monkeypatch.setattr(module, "settings", lambda: Settings(public=public))

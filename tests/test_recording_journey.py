@@ -9,7 +9,7 @@ from conftest import read_once
 from driver import GRID, HEAD, MARKS, Visitor
 from playwright.sync_api import expect
 
-from models.recording_file import from_npz, to_npz
+from models.contract.recording_file import from_npz, to_npz
 
 pytestmark = MARKS
 TEXT = "The animal was tired."

@@ -13,7 +13,7 @@ from test_classifiers import classifier
 
 import headlight
 from docs import reference
-from models.edits import HeadEdit
+from models.contract.edits import HeadEdit
 
 EXAMPLES = re.findall(
     r"\| `((?:edits|model|panels)\.[^`]+)` \|$", reference.FILE.read_text("utf-8"), re.MULTILINE

@@ -12,10 +12,10 @@ import torch
 from app_harness import panels_on
 from test_hf_models_on_pages import opened, there
 
-from explorer.text.templates import sentences
-from models import registry
+from explorer.wording.templates import sentences
 from models.pretrained import model_files
 from models.pretrained.hf_model import load
+from models.runtime import registry
 
 pytestmark = pytest.mark.slow
 DEEPSEEK = {"q_lora_rank": None, "qk_rope_head_dim": 8, "head_dim": 4, "first_k_dense_replace": 2}

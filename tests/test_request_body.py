@@ -8,7 +8,7 @@ from compare_fixtures import recorded
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
-from models import registry
+from models.runtime import registry
 
 MOST = 1_500_000  # bytes
 LONG = "The cat sat on the mat while the old dog slept by the door. " * 60

@@ -10,8 +10,8 @@ from stream_fixtures import streams
 from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, residual
-from models.edits import WithoutNorm, WithoutResidual, ZeroHead
-from models.own_model import OwnModel, record
+from models.contract.edits import WithoutNorm, WithoutResidual, ZeroHead
+from models.network.own_model import OwnModel, record
 from models.readouts import gradients, weights
 
 LONGER = (

@@ -17,16 +17,18 @@ from tolerances import DEGREES, STORED, SUMMED
 from explorer.analysis import gradients as gradient_tables
 from explorer.analysis import logit_lens, opening
 from explorer.analysis import residual as measures
-from explorer.analysis.formatting import fixed, percent, power, tenths
+from explorer.app.state import jobs
+from explorer.figures.formatting import fixed, percent, power, tenths
 from explorer.panels import gradients, residual
-from explorer.state import jobs
-from models import caching, edits, registry, smollm2
-from models.cache import Cache
-from models.caching import loaded
-from models.edits import HideToken
-from models.own_model import OwnModel, record
-from models.results import Decay
-from models.run import Run
+from models import smollm2
+from models.contract import edits
+from models.contract.edits import HideToken
+from models.contract.results import Decay
+from models.network.own_model import OwnModel, record
+from models.runtime import caching, registry
+from models.runtime.cache import Cache
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 LONGER = (
     "The cat sat on the mat"

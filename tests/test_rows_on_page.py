@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from test_shared_links import opened
 
 import headlight
-from explorer.classroom import routes
+from explorer.app.classroom import routes
 from explorer.text import lesson, places
 
 TEXT = "My sister thanked the nurse because she was kind."

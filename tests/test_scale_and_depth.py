@@ -9,7 +9,6 @@ from conftest import read_once
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import measure, soft_lookup
-from models import registry
 from models.readouts.gradients import (
     DEPTH_SEED,
     DEPTH_WIDTH,
@@ -20,6 +19,7 @@ from models.readouts.gradients import (
     depth,
     stack_gradients,
 )
+from models.runtime import registry
 
 TEXT = "The animal didn't cross the street because it was too tired."
 

@@ -19,17 +19,18 @@ from torch import Tensor
 import headlight
 from explorer.analysis import score_parts as of_parts
 from explorer.panels.score_parts import LEAST_CHANGE
-from models import edits, own_model
-from models.config import Config
-from models.layers import Patch
-from models.own_model import OwnModel, from_network, head_output_site
+from models.contract import edits
+from models.contract.recording import Recording
+from models.contract.results import ScorePath
+from models.network import own_model
+from models.network.config import Config
+from models.network.layers import Patch
+from models.network.own_model import OwnModel, from_network, head_output_site
+from models.network.transformer import Decoder, EncoderDecoder, Transformer
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import CONVERSIONS
-from models.recording import Recording
-from models.results import ScorePath
-from models.run import Run
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
-from models.transformer import Decoder, EncoderDecoder, Transformer
+from models.runtime.run import Run
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 panels = headlight.panels
 TEXT = "the cat sat on the mat"

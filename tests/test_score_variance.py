@@ -14,11 +14,11 @@ from conftest import read_once
 
 from explorer.analysis import anatomy, consistency
 from explorer.panels.anatomy import divisor_text, reasons
-from models import registry
-from models.edits import ScaledBy
-from models.own_model import OwnModel
-from models.recording import Recording
-from models.recording_file import from_npz, to_npz
+from models.contract.edits import ScaledBy
+from models.contract.recording import Recording
+from models.contract.recording_file import from_npz, to_npz
+from models.network.own_model import OwnModel
+from models.runtime import registry
 
 TEXT = "the cat sat on the mat and the dog ran"
 GRANITE = {**tiny.LLAMA, **tiny.SPECIALS, "attention_multiplier": 0.0625}

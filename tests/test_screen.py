@@ -16,8 +16,8 @@ from explorer.components import codec
 from explorer.panels.choice import EVERY
 from explorer.screens.screen import Screen, of_words, screen, screen_of
 from explorer.text import places
-from models.caching import is_kept
-from models.run import Run
+from models.runtime.caching import is_kept
+from models.runtime.run import Run
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,10 +12,10 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 from waiting import in_thread, threads, until
 
-from explorer.server.streamlit_patches import MessageBatch, batch_messages
-from explorer.state import scheduling
-from explorer.state.scheduling import PATIENCE, BatchQueue, Cancelled, ComputeQueue, ScriptQueue
-from models.cancellation import layer_checkpoint
+from explorer.app.server.streamlit_patches import MessageBatch, batch_messages
+from explorer.app.state import scheduling
+from explorer.app.state.scheduling import PATIENCE, BatchQueue, Cancelled, ComputeQueue, ScriptQueue
+from models.contract.cancellation import layer_checkpoint
 
 
 def test_runs_follow_one_another_in_the_order_of_asking():

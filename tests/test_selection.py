@@ -13,8 +13,8 @@ from explorer.analysis import coreference, opening
 from explorer.components import codec
 from explorer.panels import address, link_words, spec
 from explorer.panels.choice import EVERY, SELECTION, choices_of, parameters
-from models import registry
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The river bank was steep, so we sat down on it."

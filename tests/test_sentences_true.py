@@ -15,17 +15,17 @@ from test_quiz import asked, check
 
 from benchmarks import names
 from explorer.analysis import findings, verdicts
-from explorer.analysis.figures import share
-from explorer.analysis.formatting import fixed, parse_number
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.verdicts import FAILS, HOLDS
+from explorer.figures.formatting import fixed, parse_number
+from explorer.figures.kinds import share
 from explorer.panels import claims as claims_panels
 from explorer.panels import stages, textbook
 from explorer.panels.generation import loops
 from explorer.panels.spec import Panel
 from explorer.text import claims, quiz
-from models import registry
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 MODELS = ("encoder", "decoder", "translator", registry.MINILM)
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]

@@ -24,8 +24,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from benchmarks.clients import open_page, reader_line, server
-from explorer.server.limits import RETRY_SECONDS, UNASKED
-from explorer.server.routes import CACHE_SECONDS
+from explorer.app.server.limits import RETRY_SECONDS, UNASKED
+from explorer.app.server.routes import CACHE_SECONDS
 from explorer.text import places
 
 pytestmark = pytest.mark.slow
@@ -183,7 +183,7 @@ def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> N
 
 def test_it_is_not_ready_before_its_first_model() -> None:
     code = (
-        "import asyncio; from explorer.server import routes;"
+        "import asyncio; from explorer.app.server import routes;"
         "from starlette.requests import Request;"
         "asked = Request({'type': 'http', 'client': ('127.0.0.1', 1), 'headers': []});"
         "print(asyncio.run(routes.readyz(asked)).status_code, "
@@ -305,7 +305,7 @@ def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> Non
     from streamlit.proto.NewSession_pb2 import CustomThemeConfig
     from streamlit.runtime import app_session
 
-    from explorer.server import streamlit_patches
+    from explorer.app.server import streamlit_patches
 
     read = app_session._populate_theme_msg
     monkeypatch.setattr(app_session, "_populate_theme_msg", read)  # put back afterwards

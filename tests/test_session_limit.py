@@ -11,8 +11,8 @@ from itsdangerous import Signer
 from starlette.testclient import TestClient
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from explorer.server.client_address import networks
-from explorer.server.limits import (
+from explorer.app.server.client_address import networks
+from explorer.app.server.limits import (
     BROWSER_SHARE,
     COOKIE,
     FIRST_REQUEST,

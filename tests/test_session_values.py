@@ -9,7 +9,7 @@ from streamlit.runtime.state import SessionState
 from streamlit.testing.v1 import AppTest
 
 import explorer
-from explorer.server.streamlit_patches import SessionValues, _gathered
+from explorer.app.server.streamlit_patches import SessionValues, _gathered
 
 MAIN = str(Path(explorer.__file__).with_name("main.py"))
 
@@ -58,7 +58,7 @@ def test_a_key_of_streamlit_and_one_that_is_not_there_have_no_value() -> None:
 def test_the_app_gathers_the_values_in_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its pages have a dozen menus and links, each of which asks for one."""
     app = AppTest.from_file(MAIN, default_timeout=300).run()
-    monkeypatch.setattr("explorer.server.streamlit_patches._gathered", None)
+    monkeypatch.setattr("explorer.app.server.streamlit_patches._gathered", None)
     app.query_params["text"] = "The cat saw the dog in the garden."
     assert not app.run().exception and app.selectbox(key="selected_layer")
     monkeypatch.undo()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from explorer.state.settings import BOUNDS, PREFIX, Settings, from_environment
+from explorer.app.state.settings import BOUNDS, PREFIX, Settings, from_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -23,20 +23,20 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import PictureCard
 from explorer.analysis.findings import ALIGNED, PAIRS, select_findings
-from explorer.analysis.formatting import tenths
 from explorer.analysis.terminology import sorted_edits
+from explorer.app.server import shared_link
+from explorer.app.server.routes import MIDDLEWARE, ROUTES
+from explorer.figures.formatting import tenths
+from explorer.figures.kinds import PictureCard
 from explorer.panels import architecture, card, flow_beam, predictions
 from explorer.panels.spec import FILES, Panel
-from explorer.server import shared_link
-from explorer.server.routes import MIDDLEWARE, ROUTES
 from explorer.text import findings as findings_text
-from explorer.text.markdown_escape import plain
-from models.edits import Edit, HideToken, WithoutNorm, ZeroHead, describe
+from explorer.wording.markdown_escape import plain
+from models.contract.edits import Edit, HideToken, WithoutNorm, ZeroHead, describe
 from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
-from models.own_model import OwnModel
-from models.run import Run
+from models.network.own_model import OwnModel
+from models.runtime.run import Run
 
 SIZE = (1200, 630)
 ANNA = "Anna called her sister because she had lost her keys."

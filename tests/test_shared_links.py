@@ -19,9 +19,9 @@ if __name__ == "__main__":
 from app_harness import MAIN, ROOT, asked_of, whole
 from streamlit.testing.v1 import AppTest
 
-from explorer.layout import export_menu
+from explorer.app.layout import export_menu
+from explorer.app.state import url_state
 from explorer.screens import link
-from explorer.state import url_state
 from explorer.text import places
 from models.example_texts import EXAMPLES
 

@@ -10,7 +10,7 @@ from driver import GRID, HEAD, Visitor, browser_test
 from playwright.sync_api import expect
 from tcp_proxy import Cable
 
-from explorer.server.page import SAYS
+from explorer.app.server.page import SAYS
 
 SIGN = "#headlight-waits"
 SHOWN = "Dogs bark loudly at the postman."

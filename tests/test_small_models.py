@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from conftest import read_once
 
-from models import own_model, registry, shipped_models
-from models.edits import HideToken
+from models import shipped_models
+from models.contract.edits import HideToken
+from models.network import own_model
+from models.runtime import registry
 from models.training import algorithms, grammar, next_word
 
 pytestmark = pytest.mark.slow

@@ -15,17 +15,20 @@ from app_harness import asked_of, page_at, told
 from conftest import needs_smollm2, read_once
 from tiny_folders import TEXTS
 
+from explorer.app.state import host, models
+from explorer.app.state.settings import Settings
 from explorer.panels import generation, predictions
-from explorer.state import host, models
-from explorer.state.settings import Settings
-from models import caching, drafts, model_names, own_model, registry, smollm2
-from models.cache import Cache
-from models.caching import loaded
-from models.model import Model
+from models import model_names, smollm2
+from models.contract.model import Model
+from models.contract.recording import Recording
+from models.network import own_model
+from models.own import drafts
 from models.pretrained import gguf_conversion
 from models.pretrained.hub import quietly
-from models.recording import Recording
-from models.run import Run
+from models.runtime import caching, registry
+from models.runtime.cache import Cache
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 from models.training import evaluate
 
 BARE = f"{smollm2.NAME}@bare"

@@ -8,8 +8,8 @@ from conftest import read_once
 from tolerances import DOUBLE, PASSED, STORED, SUMMED
 
 from explorer.analysis import soft_lookup
-from models.edits import MoveNorm
-from models.own_model import OwnModel, record
+from models.contract.edits import MoveNorm
+from models.network.own_model import OwnModel, record
 from models.readouts import weights
 
 TEXT = "the cat sat on the mat"

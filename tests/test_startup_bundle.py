@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from explorer.app.server import startup_bundle
 from explorer.components import bundle
-from explorer.server import startup_bundle
 
 INDEX = (startup_bundle.STATIC / "index.html").read_text("utf-8")
 ROOT = startup_bundle.ROOT

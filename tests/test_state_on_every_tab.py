@@ -7,10 +7,10 @@ from app_harness import TABS, clean, page_at, panels_on
 from streamlit.testing.v1 import AppTest
 
 from explorer.text import places
-from explorer.text.markdown_escape import literal
-from explorer.text.templates import sentences
-from models import registry
-from models.edits import Edit, UniformHead, WithoutScale, ZeroHead, describe, to_line
+from explorer.wording.markdown_escape import literal
+from explorer.wording.templates import sentences
+from models.contract.edits import Edit, UniformHead, WithoutScale, ZeroHead, describe, to_line
+from models.runtime import registry
 
 pytestmark = pytest.mark.slow
 TEXT = "My sister thanked the nurse because she was kind."

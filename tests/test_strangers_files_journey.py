@@ -13,9 +13,9 @@ from playwright.sync_api import expect
 from test_drop_journey import drop
 
 from explorer.text.lesson import Item, Lesson
-from models import npz
-from models.recording_file import to_npz
-from models.run import Run
+from models.contract import npz
+from models.contract.recording_file import to_npz
+from models.runtime.run import Run
 
 TEXT = "The animal was tired."
 RUN = "top.owned = 1; fetch('/owned')"

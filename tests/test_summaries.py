@@ -10,13 +10,13 @@ import pytest
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import summaries
-from explorer.analysis.formatting import matches_text
+from explorer.figures.formatting import matches_text
 from explorer.panels import summaries as summary_panels
-from models.caching import loaded
-from models.own_model import OwnModel, record
+from models.contract.recording import Attention
+from models.network.own_model import OwnModel, record
 from models.readouts import weights
-from models.recording import Attention
-from models.run import Run
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 TEXT = "the cat sat on the mat"
 

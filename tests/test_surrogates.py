@@ -16,8 +16,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
 import headlight
-from explorer.server import messages
-from explorer.state.settings import well_formed
+from explorer.app.server import messages
+from explorer.app.state.settings import well_formed
 
 HALF, WHOLE = "The cat \ud83d sat.", "The cat \ufffd sat."
 
@@ -34,7 +34,7 @@ def test_a_whole_text_stays_as_it_is() -> None:
 @pytest.mark.slow
 def test_a_text_with_half_a_character_is_on_screen_and_in_the_address() -> None:
     def run(text: str) -> None:
-        from explorer.layout import current_recording
+        from explorer.app.layout import current_recording
 
         current_recording.take_text(text)
 

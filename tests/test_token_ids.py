@@ -12,9 +12,11 @@ from tolerances import PASSED, TOTAL
 
 import headlight
 from explorer.panels import attention as attention_panels
-from models import caching, edits, host, own_model
-from models.recording_file import from_npz, to_npz
-from models.run import Run
+from models.contract import edits
+from models.contract.recording_file import from_npz, to_npz
+from models.network import own_model
+from models.runtime import caching, host
+from models.runtime.run import Run
 
 IDS = (7, 40, 250, 40, 8, 7)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import HOSTILE
 
-from models.own_model import OwnModel
+from models.network.own_model import OwnModel
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

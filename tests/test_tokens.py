@@ -4,10 +4,10 @@ import pytest
 from conftest import AWKWARD
 
 from explorer.panels import tokens
-from models.caching import loaded
 from models.example_texts import EXAMPLES
-from models.merges import merges
-from models.run import Run
+from models.runtime.caching import loaded
+from models.runtime.run import Run
+from models.tokens.merges import merges
 
 NEPAL = EXAMPLES["Shyam from Nepal"]
 BY_MERGES = ("decoder", "encoder", "translator", "grammar", "twin-pre")

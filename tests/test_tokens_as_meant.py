@@ -18,14 +18,18 @@ from conftest import read_once
 from tiny_folders import ROWS, TEXTS
 from tolerances import PASSED
 
-from explorer.state import models
-from models import child_process, drafts, own_model, registry, whole_words
-from models.model import Model
-from models.own_model import OwnModel
+from explorer.app.state import models
+from models import child_process
+from models.contract.model import Model
+from models.network import own_model
+from models.network.own_model import OwnModel
+from models.own import drafts
 from models.pretrained import gguf_conversion, hf_model, weight_conversion
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.model_files import NotLoaded
-from models.tokenizer import Tokens
+from models.runtime import registry
+from models.tokens import whole_words
+from models.tokens.tokenizer import Tokens
 
 pytestmark = pytest.mark.slow
 

@@ -15,10 +15,12 @@ import torch
 from corpora import written
 
 from explorer.analysis.training import largest_rise
-from models import model_card, shipped_models
-from models.config import Config
-from models.own_model import OwnModel
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
+from models import shipped_models
+from models.network.config import Config
+from models.network.own_model import OwnModel
+from models.network.transformer import Encoder
+from models.own import model_card
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import (
     algorithms,
     corpus,
@@ -29,7 +31,6 @@ from models.training import (
     translation,
 )
 from models.training.training_config import Recipe, TrainingState, with_dropout
-from models.transformer import Encoder
 
 
 @pytest.fixture

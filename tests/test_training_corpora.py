@@ -13,8 +13,8 @@ from string import ascii_lowercase
 import pytest
 from corpora import unlike, written
 
-from models.config import Config
 from models.example_texts import EXAMPLES, REORDERED_TEXTS
+from models.network.config import Config
 from models.training import corpus, grammar, heldout_sentences, masked, next_word
 
 

@@ -16,10 +16,11 @@ from explorer.analysis import head_naming
 from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
-from models import model_names, registry, shipped_models
-from models.edits import HideToken
+from models import model_names, shipped_models
+from models.contract.edits import HideToken
 from models.example_texts import DEFAULT_TEXT
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
 

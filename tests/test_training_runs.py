@@ -20,9 +20,10 @@ from test_lora import with_adapter
 from tolerances import PASSED, SUMMED
 
 import headlight
-from explorer.state.settings import settings
-from models import model_card, registry
+from explorer.app.state.settings import settings
+from models.own import model_card
 from models.pretrained import model_files
+from models.runtime import registry
 
 pytestmark = pytest.mark.slow
 STEPS = (90, 500, 1000)
@@ -111,7 +112,7 @@ def test_the_checkpoints_tab_shows_a_run(by: str, run: Path) -> None:
     if by == "step":
         app = opened("checkpoints", model=name, text=TEXT, train_step="500")
     else:
-        app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "explorer/app/main.py"), default_timeout=60)
         app.session_state["opened_models"] = (f"{name}@500",)
         aimed(app, "checkpoints", model=f"{name}/checkpoint-500", text=TEXT).run()
     assert not app.exception

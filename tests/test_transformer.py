@@ -10,11 +10,11 @@ import torch
 from tolerances import STORED, SUMMED
 from torch import nn
 
-from models.attention import MultiHeadAttention, causal_mask
-from models.config import Config
-from models.edits import WithoutPositions
-from models.embedding import sinusoids
-from models.transformer import Decoder, Encoder, EncoderDecoder, Layer
+from models.contract.edits import WithoutPositions
+from models.network.attention import MultiHeadAttention, causal_mask
+from models.network.config import Config
+from models.network.embedding import sinusoids
+from models.network.transformer import Decoder, Encoder, EncoderDecoder, Layer
 
 CONFIG = Config(n_vocab=50, d_model=24, n_layer=2, n_head=4, d_ff=40, n_positions=32)
 BATCH, QUERIES, KEYS = 3, 5, 8

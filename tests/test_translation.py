@@ -8,8 +8,8 @@ from tolerances import STORED, SUMMED
 from translation_harness import SENTENCE, translated
 
 from explorer.analysis import opening, translation
-from models.caching import loaded
-from models.run import Run
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 FRENCH = "L'animal n'a pas traversé la rue."
 

@@ -21,11 +21,12 @@ from translation_harness import (
 )
 
 from explorer.analysis import translation
-from explorer.analysis.formatting import fixed
-from models import caching, drafts
-from models.cache import Cache
-from models.caching import loaded
-from models.results import Sampling, SeededSampling
+from explorer.figures.formatting import fixed
+from models.contract.results import Sampling, SeededSampling
+from models.own import drafts
+from models.runtime import caching
+from models.runtime.cache import Cache
+from models.runtime.caching import loaded
 
 FRENCH = "L'animal n'a pas traversé la rue."
 slow = pytest.mark.slow

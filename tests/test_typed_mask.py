@@ -12,11 +12,11 @@ from app_harness import clean, page_at, panels_on
 from conftest import read_once
 
 from explorer.panels import predictions
-from models import registry
-from models.edits import HideToken
+from models.contract.edits import HideToken
+from models.contract.results import mask_pattern
 from models.pretrained import hf_source, weight_conversion
-from models.results import mask_pattern
-from models.run import Run
+from models.runtime import registry
+from models.runtime.run import Run
 
 SENTENCES = (
     "The cat sat on the mat.",

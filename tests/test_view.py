@@ -12,7 +12,7 @@ from tolerances import STORED
 import headlight
 from explorer.panels import attention as attention_panels
 from explorer.panels import soft_lookup, spec, summaries
-from models.recording_file import from_npz, to_npz
+from models.contract.recording_file import from_npz, to_npz
 
 TOKENS = "the cat sat on the mat and the dog ran to the old house by the wide river".split()
 N = len(TOKENS)

@@ -15,7 +15,7 @@ from conftest import on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import codec
-from explorer.text import templates as templates_of
+from explorer.wording import templates as templates_of
 
 MOST_WORDS = 25
 # Phrases for which the field has another word, as patterns: "attends to", "predicts", "rotates",

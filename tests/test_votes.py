@@ -22,9 +22,9 @@ from explorer.panels import attention, compare
 from explorer.screens.heads import HeadOnShow
 from explorer.screens.screen import screen
 from explorer.text import findings as findings_text
-from models import registry
-from models.edits import ZeroHead
-from models.run import Run
+from models.contract.edits import ZeroHead
+from models.runtime import registry
+from models.runtime.run import Run
 
 WAITER = "The waiter brought the soup but it was cold."
 NURSE = "The nurse told the surgeon that she had forgotten the keys."

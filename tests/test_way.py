@@ -17,8 +17,8 @@ from app_harness import clean, page_at
 
 from explorer.panels.spec import PANELS
 from explorer.screens.screen import screen
-from models import caching, host
-from models.run import Run
+from models.runtime import caching, host
+from models.runtime.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = tuple(f"{ROOT / folder}/" for folder in ("explorer", "models"))
@@ -82,7 +82,9 @@ def test_the_tracer_counts_a_file_where_a_function_of_it_is_called() -> None:
     run = Run("encoder", "one")
     with entered() as files:
         run.with_at_hand(run.recording()).recording()
-    assert "models/run.py" in files and not any(each.startswith("explorer/text") for each in files)
+    assert "models/runtime/run.py" in files and not any(
+        each.startswith("explorer/text") for each in files
+    )
     with entered("nothing") as files:
         run.recording()
     assert not files

@@ -8,9 +8,10 @@ import torch
 from conftest import read_once
 from tolerances import TOTAL
 
-from models import registry, shipped_models
+from models import shipped_models
 from models.example_texts import EXAMPLES
-from models.own_model import OwnModel, record
+from models.network.own_model import OwnModel, record
+from models.runtime import registry
 from models.training import corpus, evaluate, next_word
 from models.training.head_scores import mean_scores, previous_far_out
 

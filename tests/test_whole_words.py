@@ -11,14 +11,15 @@ from conftest import needs_smollm2, read_once
 from tolerances import PASSED
 
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.formatting import tenths
+from explorer.figures.formatting import tenths
 from explorer.panels import lessons, logit_lens, predictions
 from explorer.text import findings as findings_text
-from models import drafts, whole_words
-from models.caching import loaded
-from models.edits import ZeroHead
-from models.results import largest, softmax
-from models.run import Run
+from models.contract.edits import ZeroHead
+from models.contract.results import largest, softmax
+from models.own import drafts
+from models.runtime.caching import loaded
+from models.runtime.run import Run
+from models.tokens import whole_words
 
 NEPAL = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"

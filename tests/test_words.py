@@ -13,9 +13,9 @@ from tolerances import STORED, SUMMED
 
 from explorer.analysis import attention as attention_analysis
 from explorer.analysis import head_naming, word_classes, words
-from explorer.analysis.csv import to_csv
-from models.edits import ShuffleTokens
-from models.recording import Recording, Stream
+from explorer.figures.csv import to_csv
+from models.contract.edits import ShuffleTokens
+from models.contract.recording import Recording, Stream
 
 
 def split(text: str) -> list[str]:

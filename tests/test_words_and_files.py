@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from table_files import commented
 from tolerances import DOUBLE
 
-from explorer.analysis import csv, formatting
+from explorer.figures import csv, formatting
 from explorer.text import glossary
 from models.version import VERSION
 

@@ -16,7 +16,7 @@ from tolerances import PASSED, STORED
 
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import PAIRS
-from models.caching import loaded
+from models.runtime.caching import loaded
 
 WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
 

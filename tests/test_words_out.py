@@ -14,13 +14,14 @@ from tolerances import STORED, SUMMED
 from explorer.analysis import attention, consistency, terminology, words
 from explorer.analysis.anatomy import cell
 from explorer.panels.anatomy import reasons
-from models import edits, own_model
-from models.edits import CutEdge, HideWord
-from models.model import Model
-from models.recorded_model import opened
-from models.recording import Recording
-from models.recording_file import to_npz
-from models.run import Run
+from models.contract import edits
+from models.contract.edits import CutEdge, HideWord
+from models.contract.model import Model
+from models.contract.recording import Recording
+from models.contract.recording_file import to_npz
+from models.inputs.recorded_model import opened
+from models.network import own_model
+from models.runtime.run import Run
 
 TARGET = "the mat sat"
 

@@ -15,10 +15,12 @@ from torch import nn
 import headlight
 from explorer.panels import attention as attention_panels
 from explorer.panels import spec
-from models import edits, host, registry, wrap
-from models.caching import loaded
-from models.own_model import OwnModel
-from models.recording import Recording
+from models.contract import edits
+from models.contract.recording import Recording
+from models.inputs import wrap
+from models.network.own_model import OwnModel
+from models.runtime import host, registry
+from models.runtime.caching import loaded
 
 WORDS = "the a cat dog sat ran on mat under house".split()
 TEXT = "the cat sat on the mat"

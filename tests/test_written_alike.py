@@ -14,11 +14,11 @@ from ordinary_sentences import SENTENCES
 
 from explorer.analysis import findings
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.formatting import hundredths, word_in_sentence
+from explorer.figures.formatting import hundredths, word_in_sentence
 from explorer.panels import attention, attribution, card, feed_forward, soft_lookup, summaries
 from explorer.panels.spec import Panel
 from explorer.text.findings import evidence, headline, marked
-from models.run import Run
+from models.runtime.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 MODELS = ("encoder", "decoder", "translator", "minilm")

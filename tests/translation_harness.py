@@ -10,12 +10,12 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED
 
 from explorer.analysis import translation
-from explorer.analysis.formatting import tenths
 from explorer.components import codec
-from explorer.text.templates import sentences
-from models.caching import loaded
+from explorer.figures.formatting import tenths
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Recording
+from models.runtime.caching import loaded
 
 SENTENCE = DEFAULT_TEXT
 

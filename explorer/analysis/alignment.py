@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 import numpy as np
 
 from explorer.analysis.words import readable
-from models.recording import Attention, Recording
+from models.contract.recording import Attention, Recording
 
 WORD = re.compile(r"\w+|[^\w\s]")
 CHARACTERS = "characters"

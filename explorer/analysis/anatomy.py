@@ -4,8 +4,8 @@ Every number is computed in 64 bits from the recorded q, k, v, the mask, and the
 each step follows from the one before it, and where the model's own 32-bit figure is known it is
 beside it.
 
-Axes as in `models/recording.py`; d_head is the width of q and k, and of v where that is the
-same."""
+Axes as in `models/contract/recording.py`; d_head is the width of q and k, and of v where that is
+the same."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency
-from explorer.analysis.csv import Cells
-from models.edits import Edit, PatchHead, edited, edits_at, place_of
-from models.recording import Attention, Recording
+from explorer.figures.csv import Cells
+from models.contract.edits import Edit, PatchHead, edited, edits_at, place_of
+from models.contract.recording import Attention, Recording
 
 MOST_ROWS = 6  # keys whose share of the sum is shown one by one
 # how far a recorded score may be from q . k / divisor, in units of |q| |k|, before something else

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.recording import CONTINUES
-from models.results import softmax
+from models.contract.recording import CONTINUES
+from models.contract.results import softmax
 
 
 @dataclass(frozen=True)

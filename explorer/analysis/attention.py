@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import head_naming, words
-from explorer.analysis.csv import Columns
-from explorer.analysis.formatting import percent
 from explorer.analysis.head_naming import UNNAMED, Head, explains, sinks
 from explorer.analysis.terminology import sees_ahead, sees_all, taken_out, window_reach, windowed
-from explorer.text.templates import sentences
-from models.recording import Attention, Recording
+from explorer.figures.csv import Columns
+from explorer.figures.formatting import percent
+from explorer.wording.templates import sentences
+from models.contract.recording import Attention, Recording
 
 NOTES = sentences("heads", "notes")
 

@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from explorer.analysis import head_naming, residual
-from explorer.analysis.formatting import fixed, number, percent
 from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
 from explorer.analysis.measure import (
     N_TRIALS,
@@ -35,8 +34,9 @@ from explorer.analysis.measure import (
 from explorer.analysis.residual import degrees
 from explorer.analysis.soft_lookup import tempered_softmax
 from explorer.analysis.terminology import norm_name, with_article
-from explorer.text.templates import sentences
-from models.recording import CONTINUES, Attention, Stream
+from explorer.figures.formatting import fixed, number, percent
+from explorer.wording.templates import sentences
+from models.contract.recording import CONTINUES, Attention, Stream
 
 REASONS = sentences("claims", "untestable")
 

@@ -20,11 +20,11 @@ import numpy as np
 
 from explorer.analysis.alignment import Alignment, group_means
 from explorer.analysis.attention import numbered
-from explorer.analysis.csv import Cells, long_form
-from explorer.analysis.formatting import hundredths
 from explorer.analysis.interventions import CHUNK_SIZE
-from models.cancellation import expect_wanted
-from models.recording import Attention, Recording
+from explorer.figures.csv import Cells, long_form
+from explorer.figures.formatting import hundredths
+from models.contract.cancellation import expect_wanted
+from models.contract.recording import Attention, Recording
 
 NOT_ALIGNED = "(not aligned)"
 TINY = np.float32(1e-30)

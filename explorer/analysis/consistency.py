@@ -24,9 +24,9 @@ from explorer.analysis.residual import (
     site_vectors,
 )
 from explorer.analysis.terminology import norm_name
-from explorer.text.templates import sentences
-from models.cancellation import expect_wanted
-from models.edits import (
+from explorer.wording.templates import sentences
+from models.contract.cancellation import expect_wanted
+from models.contract.edits import (
     Ablation,
     Edit,
     OtherPositions,
@@ -40,7 +40,7 @@ from models.edits import (
     of_stream,
     place_of,
 )
-from models.recording import Attention, Recording, Stream
+from models.contract.recording import Attention, Recording, Stream
 
 NOT_CHECKED = sentences("consistency", "not_checked")
 

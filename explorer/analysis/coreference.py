@@ -26,7 +26,7 @@ import numpy as np
 from explorer.analysis import word_classes, words
 from explorer.analysis.poisson_binomial import tail_probabilities
 from explorer.analysis.word_classes import is_word
-from models.recording import Attention, Recording
+from models.contract.recording import Attention, Recording
 
 SENTENCES = Path(__file__).with_name("pronouns.txt")
 MEASUREMENTS_FILE = Path(__file__).with_name("coreference.json")

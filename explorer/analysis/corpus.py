@@ -8,7 +8,7 @@ many tokens back or ahead; between two the share, while a word is written, that 
 place in the source, from 0 to 1, is so much less or more than its own in the target; and the score
 of a habit. Each sentence counts once, however long it is.
 
-Axis legend as in `models/recording.py`; place: one of a `Kind`'s.
+Axis legend as in `models/contract/recording.py`; place: one of a `Kind`'s.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import head_naming
-from explorer.analysis.csv import Columns, without_comments
-from models.recording import Attention, Recording
+from explorer.figures.csv import Columns, without_comments
+from models.contract.recording import Attention, Recording
 
 # The sentences of a text that was pasted or loaded: its lines, or one column where it reads as a
 # table.

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from explorer.analysis import head_naming
-from explorer.analysis.csv import Columns
 from explorer.analysis.head_naming import Cells
-from models.recording import Recording
+from explorer.figures.csv import Columns
+from models.contract.recording import Recording
 
 
 class _Sums:

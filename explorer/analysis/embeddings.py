@@ -1,9 +1,9 @@
 """Paths of tokens through a model: which vectors, in which plane, how much of them it shows, and
 how near they come to words.
 
-Axis legend: site, token and d_model as in `models/recording.py`; `axis` counts the three directions
-of a basis; `rank` counts nearest words. Lengths and distances are in the units of the residual
-stream; errors and explained variances are shares from 0 to 1.
+Axis legend: site, token and d_model as in `models/contract/recording.py`; `axis` counts the three
+directions of a basis; `rank` counts nearest words. Lengths and distances are in the units of the
+residual stream; errors and explained variances are shares from 0 to 1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.logit_lens import title as site_title
 from explorer.analysis.logit_lens import vectors
 from explorer.analysis.residual import (
@@ -25,8 +24,9 @@ from explorer.analysis.residual import (
     whole_layers,
 )
 from explorer.analysis.word_classes import CONTENT, classes, is_word
-from explorer.text.templates import sentences
-from models.recording import Recording, Stream
+from explorer.figures.csv import Columns, long_form
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording, Stream
 
 MEASURE_TEXTS = sentences("embeddings", "measures")
 

@@ -28,11 +28,11 @@ from explorer.analysis.findings import (
     strongest_link,
 )
 from explorer.analysis.votes import Vote
-from explorer.text import model_descriptions
-from models.caching import is_kept, kept, loaded
-from models.cancellation import TimeLimit
-from models.recording import Attention, Recording
-from models.results import softmax
+from explorer.wording import model_descriptions
+from models.contract.cancellation import TimeLimit
+from models.contract.recording import Attention, Recording
+from models.contract.results import softmax
+from models.runtime.caching import is_kept, kept, loaded
 
 MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
 

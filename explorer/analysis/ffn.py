@@ -8,7 +8,7 @@ from math import erf, pi, sqrt
 
 import numpy as np
 
-from models.results import FFNActivations
+from models.contract.results import FFNActivations
 
 ROUNDING = 1e-4  # of the largest activation
 HALF = 0.5  # of the update

@@ -27,11 +27,12 @@ from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.votes import Ballot, Test, Vote
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
-from models import chat, token_relations
-from models.cancellation import expect_wanted
-from models.recording import Attention, Recording, Stream, stored_array
-from models.results import Attribution, Lens
-from models.token_relations import CHUNK_SIZE
+from models.contract import token_relations
+from models.contract.cancellation import expect_wanted
+from models.contract.recording import Attention, Recording, Stream, stored_array
+from models.contract.results import Attribution, Lens
+from models.contract.token_relations import CHUNK_SIZE
+from models.tokens import chat
 
 # What a finding is: one statement about one recording, with its evidence, its chance and the
 # address that shows it.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency, logit_lens, residual
-from models.recording import Attention, Recording, Stream
-from models.results import Lens, largest
+from models.contract.recording import Attention, Recording, Stream
+from models.contract.results import Lens, largest
 
 
 @dataclass(frozen=True, eq=False)

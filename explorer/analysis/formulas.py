@@ -6,7 +6,7 @@ check of all numbers of the recording, made when it is called, and the numbers o
 names of the slots in the formula's lines. What is a vector is shown by one of its numbers, the
 largest of the result.
 
-Axis legend as in `models/recording.py`; everything is computed in float64."""
+Axis legend as in `models/contract/recording.py`; everything is computed in float64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import numpy as np
 
 from explorer.analysis import anatomy, consistency, gradients, positions, predictions, residual
 from explorer.analysis.consistency import SUM_ROUNDING, Check
-from explorer.analysis.formatting import Written, plural, power, shortened
 from explorer.analysis.gradients import NETWORK_WIDTH
 from explorer.analysis.measure import (
     FEWEST,
@@ -45,17 +44,18 @@ from explorer.analysis.weight_texts import (
     terms,
     texts,
 )
-from explorer.text.templates import sentences
-from models.edits import (
+from explorer.figures.formatting import Written, plural, power, shortened
+from explorer.wording.templates import sentences
+from models.contract.edits import (
     OtherPositions,
     SharedKeys,
     ShiftPositions,
     ShufflePositions,
     WithoutPositions,
 )
-from models.recording import Attention, Recording, Stream, from_end, stored_array
-from models.results import FFNActivations
-from models.results import softmax as probabilities
+from models.contract.recording import Attention, Recording, Stream, from_end, stored_array
+from models.contract.results import FFNActivations
+from models.contract.results import softmax as probabilities
 
 REASONS = sentences("formulas", "untestable")
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from explorer.analysis.figures import (
+from explorer.figures.formatting import matches_text, parse_number
+from explorer.figures.kinds import (
     Bars,
     Chart,
     Dials,
@@ -29,7 +30,6 @@ from explorer.analysis.figures import (
     Strips,
     TextTable,
 )
-from explorer.analysis.formatting import matches_text, parse_number
 
 CLOSE = 2e-5  # how far a value may lie from its own, computed in another order, as a share of it
 LEAST = 1e-7  # numbers nearer to 0 are those of rounding

@@ -13,11 +13,11 @@ import numpy as np
 
 from explorer.analysis import head_naming, logit_lens, predictions, translation, words
 from explorer.analysis.facts import RecordingFacts
-from models.caching import loaded
-from models.edits import Edit, HideToken, ShuffleTokens, from_line
-from models.recording import Recording
-from models.results import softmax
-from models.run import Run
+from models.contract.edits import Edit, HideToken, ShuffleTokens, from_line
+from models.contract.recording import Recording
+from models.contract.results import softmax
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 N_ORDERS = 5  # of the words of a text, beside the typed one
 SINK = 0.9  # of a head's attention, from which on it rests on one token

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import embeddings
-from explorer.analysis.csv import Columns
 from explorer.analysis.word_classes import is_word
-from models.recording import Stream
+from explorer.figures.csv import Columns
+from models.contract.recording import Stream
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
 N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn

@@ -1,8 +1,8 @@
 """Names of heads by their pattern on a text, the evidence for them, and figures to sort by.
 
-A head's score for a relation (`models/token_relations.py`) is the mean attention its queries give
-to the keys in that relation. A uniform row gives `chance`. The `lift` (score - chance) / (1 -
-chance) is 0 at chance and 1 when all attention goes to these keys. A head is named after the
+A head's score for a relation (`models/contract/token_relations.py`) is the mean attention its
+queries give to the keys in that relation. A uniform row gives `chance`. The `lift` (score - chance)
+/ (1 - chance) is 0 at chance and 1 when all attention goes to these keys. A head is named after the
 relation of highest lift under three conditions. The lift is at least `MIN_LIFT`. More than half of
 the queries that could show it reach it too, among them `FEWEST_ROWS` different tokens. Heads whose
 every row attends to one random key would show it in as many rows in fewer than one case in fifty
@@ -35,9 +35,9 @@ import numpy as np
 from explorer.analysis import coreference, words
 from explorer.analysis.poisson_binomial import batched_tail_probabilities
 from explorer.analysis.terminology import sees_all
-from explorer.text.templates import named, sentences
-from models import token_relations
-from models.recording import Attention, Recording
+from explorer.wording.templates import named, sentences
+from models.contract import token_relations
+from models.contract.recording import Attention, Recording
 
 # The cells of an attention that speak for what its heads are called, and what its sinks take.
 

@@ -14,13 +14,13 @@ from math import exp, inf, log, log10
 
 import numpy as np
 
-from explorer.analysis.csv import Columns, long_form
-from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.residual import HeatmapColumn, StreamQuantity, cosine
-from explorer.text.templates import sentences
-from models.cancellation import expect_wanted
-from models.recording import Attention, Recording, Stream
-from models.results import softmax
+from explorer.figures.csv import Columns, long_form
+from explorer.figures.formatting import hundredths, tenths
+from explorer.wording.templates import sentences
+from models.contract.cancellation import expect_wanted
+from models.contract.recording import Attention, Recording, Stream
+from models.contract.results import softmax
 
 CHANGES = sentences("interventions", "changes")
 

@@ -1,8 +1,8 @@
 """The logit lens and a logit's parts, ready to be shown: names of sites, what really comes, one
 cell opened, groups of parts, tables, files.
 
-Axis legend: site, token and rank as in `models/results.py`; `id` runs over the vocabulary. On
-screen ranks count from 1."""
+Axis legend: site, token and rank as in `models/contract/results.py`; `id` runs over the vocabulary.
+On screen ranks count from 1."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis.csv import Cells, Columns
-from models.recording import Recording, Stream
-from models.results import Attribution, Lens, Part
-from models.results import Neurons as Neurons
+from explorer.figures.csv import Cells, Columns
+from models.contract.recording import Recording, Stream
+from models.contract.results import Attribution, Lens, Part
+from models.contract.results import Neurons as Neurons
 
 # The neurons of an FFN in a logit, ready to be shown: which FFN to open, what its neurons come to
 # together, when one fires, tables.

@@ -16,17 +16,24 @@ import numpy as np
 
 from explorer.analysis import gradients, logit_lens, residual
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import Figure
-from explorer.analysis.formatting import fill
 from explorer.analysis.terminology import recording_norm_name
-from explorer.text.templates import sentences
+from explorer.figures.formatting import fill
+from explorer.figures.kinds import Figure
+from explorer.wording.templates import sentences
 from models import model_names
-from models.caching import CachedModel, depth_gradients, in_slot, loaded, memo
-from models.capabilities import Capabilities
-from models.edits import Edit, HideToken, from_line
-from models.recording import Attention, Recording, Stream
-from models.results import FFNActivations, HeadGradients, Jacobian, Lens, Norm, ResidualGradients
-from models.run import Run
+from models.contract.capabilities import Capabilities
+from models.contract.edits import Edit, HideToken, from_line
+from models.contract.recording import Attention, Recording, Stream
+from models.contract.results import (
+    FFNActivations,
+    HeadGradients,
+    Jacobian,
+    Lens,
+    Norm,
+    ResidualGradients,
+)
+from models.runtime.caching import CachedModel, depth_gradients, in_slot, loaded, memo
+from models.runtime.run import Run
 
 REASONS = sentences("measure", "untestable")
 
@@ -122,9 +129,9 @@ class MeasureContext(RecordingFacts):
         return tuple(map(int, streams[-1].ids[1:])) if len(streams) > 1 else None
 
     def rerun(self, edits: str, text: str, target: tuple[int, ...] | None) -> Recording:
-        """Another recording by the model, not kept. edits: in one line as `models.edits.to_line`
-        writes them, beside those of the run; text: "" for the same one; target: ids that a
-        translator's decoder reads, None for those it has here."""
+        """Another recording by the model, not kept. edits: in one line as
+        `models.contract.edits.to_line` writes them, beside those of the run; text: "" for the same
+        one; target: ids that a translator's decoder reads, None for those it has here."""
         own = self.own_target if target is None and not text else target
         edited = (*self.run.edits, *from_line(edits))
         target = own if self.own_target is not None else None

@@ -22,12 +22,12 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.votes import Vote
 from explorer.analysis.word_classes import is_word
-from models.caching import in_slot, kept, loaded
-from models.cancellation import TimeLimit, expect_wanted
-from models.edits import Edit, HideToken, PatchHead, ZeroHead, to_line
-from models.recording import Recording
-from models.results import largest, softmax
-from models.run import Run, run_of
+from models.contract.cancellation import TimeLimit, expect_wanted
+from models.contract.edits import Edit, HideToken, PatchHead, ZeroHead, to_line
+from models.contract.recording import Recording
+from models.contract.results import largest, softmax
+from models.runtime.caching import in_slot, kept, loaded
+from models.runtime.run import Run, run_of
 
 # The kinds.
 HEAD, WORD, PATCH, CHANGE = "head", "word", "patch", "change"

@@ -30,12 +30,12 @@ from explorer.analysis.findings import Finding, vote_finding
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
 from explorer.analysis.word_classes import CLAUSE_ENDS, CONTENT, classes, is_word, nouns
 from models import model_names
-from models.caching import kept, loaded
-from models.cancellation import TimeLimit
+from models.contract.cancellation import TimeLimit
+from models.contract.recording import CONTINUES, Attention, Recording, Stream
+from models.contract.results import Part
 from models.example_texts import SENSES
-from models.recording import CONTINUES, Attention, Recording, Stream
-from models.results import Part
-from models.run import Run
+from models.runtime.caching import kept, loaded
+from models.runtime.run import Run
 
 MAX_TOKENS = 128  # up to which every tab opens on the word that Heads opens on
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.logit_lens import states
-from models.recording import Attention, Recording, Stream
+from explorer.figures.csv import Columns, long_form
+from models.contract.recording import Attention, Recording, Stream
 
 BASE = 10_000.0
 WIDEST, LONGEST = 1024, 512

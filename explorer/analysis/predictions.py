@@ -12,10 +12,10 @@ from math import log
 
 import numpy as np
 
-from explorer.analysis.csv import Columns, long_form
-from explorer.text.templates import sentences
-from models.recording import CONTINUES, Stream
-from models.results import Sampling, WholeWord, mask_pattern, probabilities, softmax
+from explorer.figures.csv import Columns, long_form
+from explorer.wording.templates import sentences
+from models.contract.recording import CONTINUES, Stream
+from models.contract.results import Sampling, WholeWord, mask_pattern, probabilities, softmax
 
 MOST_ROWS = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.chat import messages
+from models.tokens.chat import messages
 
 MOST_CHARACTERS, MOST_SENTENCES, LEAST_WORDS = 300, 3, 3
 CLOSING = "\"'”’»«)*_ \n"

@@ -27,7 +27,7 @@ from explorer.analysis.quiz_question import (
     Question,
 )
 from explorer.analysis.quiz_reading import head_questions
-from models.recording import Recording
+from models.contract.recording import Recording
 
 N_QUESTIONS = 10
 CLEAR = 0.2  # by how much a pronoun's noun leads

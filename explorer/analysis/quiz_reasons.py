@@ -19,7 +19,6 @@ import numpy as np
 from explorer.analysis import interventions, predictions, word_classes
 from explorer.analysis.changes import opposites
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import Written, fixed
 from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.analysis.quiz_question import (
     ADDED,
@@ -47,7 +46,8 @@ from explorer.analysis.quiz_question import (
     most_question,
 )
 from explorer.analysis.word_classes import is_word
-from models.edits import (
+from explorer.figures.formatting import Written, fixed
+from models.contract.edits import (
     Edit,
     HideToken,
     ScaledBy,
@@ -59,7 +59,7 @@ from models.edits import (
     ZeroHead,
     to_line,
 )
-from models.recording import CONTINUES, Attention, NotFinite, Recording, Stream
+from models.contract.recording import CONTINUES, Attention, NotFinite, Recording, Stream
 
 FEWEST_WORDS = 4  # words that a question may name
 MOST_PAIRS = 6  # pairs of words that are exchanged, one pass each

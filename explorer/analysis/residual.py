@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from explorer.analysis.attention import numbered
-from explorer.analysis.csv import Columns, long_form
-from explorer.text.templates import sentences
-from models.recording import Stream
+from explorer.figures.csv import Columns, long_form
+from explorer.wording.templates import sentences
+from models.contract.recording import Stream
 
 QUANTITIES = sentences("residual", "quantities")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.results import Part, ScoreParts
+from models.contract.results import Part, ScoreParts
 
 
 @dataclass(frozen=True)

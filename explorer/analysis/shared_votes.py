@@ -11,7 +11,7 @@ from explorer.analysis import alignment
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.analysis.votes import Vote
-from models.recording import Recording
+from models.contract.recording import Recording
 
 Outcome = Literal["disagree", "agree", "divided_b", "divided_a", "divided"]
 

@@ -1,9 +1,9 @@
 """Attention as a lookup that is soft, as messages on a graph, and as one of three ways to score a
 pair.
 
-Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O,
-cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed in where a
-number needs them.
+Axis legend as in `models/contract/recording.py`. Everything is computed in float64 from a
+Recording; W_O, cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed
+in where a number needs them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from explorer.analysis.csv import Columns, long_form
-from explorer.text.templates import sentences
-from models.recording import Attention, Recording
-from models.results import Circuits as Circuits
+from explorer.figures.csv import Columns, long_form
+from explorer.wording.templates import sentences
+from models.contract.recording import Attention, Recording
+from models.contract.results import Circuits as Circuits
 
 COLUMNS = sentences("soft_lookup", "columns")
 

@@ -1,8 +1,8 @@
 """Summaries over all heads: averages, weights against lengths of outputs, and each head's output.
 
-Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O,
-cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed in where a
-number needs them.
+Axis legend as in `models/contract/recording.py`. Everything is computed in float64 from a
+Recording; W_O, cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed
+in where a number needs them.
 
 Source of the lengths of weighted values: Kobayashi et al. 2020, "Attention is Not Only a
 Weight"."""
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency
-from models.cancellation import expect_wanted
-from models.recording import Attention, Recording
+from models.contract.cancellation import expect_wanted
+from models.contract.recording import Attention, Recording
 
 # Attention followed down to the input, Abnar & Zuidema 2020, "Quantifying Attention Flow in
 # Transformers": rollout, the product of the layers, and flow, the most that can run through them

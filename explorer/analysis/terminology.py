@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.text.templates import sentences
-from models.edits import (
+from explorer.wording.templates import sentences
+from models.contract.edits import (
     KINDS,
     NORMS,
     Ablation,
@@ -31,7 +31,7 @@ from models.edits import (
     applies,
     last_edit,
 )
-from models.recording import Recording
+from models.contract.recording import Recording
 
 MASK = sentences("terminology", "mask")
 
@@ -181,7 +181,7 @@ def residual_switch(places: Sequence[str]) -> LayerSwitch:
 
 def set_positions(edits: Edits, to: str, by: int) -> Edits:
     """The edits with other positions: "none", "shuffled" with the seed `by`, "shifted" `by` places,
-    or one of `models.edits.POSITIONS`."""
+    or one of `models.contract.edits.POSITIONS`."""
     edits_by_setting = {
         "own": (),
         "none": (WithoutPositions(),),

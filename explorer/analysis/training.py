@@ -14,7 +14,7 @@ from math import isfinite
 from statistics import median
 
 from explorer.analysis import head_naming
-from explorer.analysis.csv import Columns
+from explorer.figures.csv import Columns
 
 # What a head can take up. A sink is about many heads at once, "diffuse" about none.
 HABITS = (

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from explorer.analysis.csv import Columns, long_form
-from models.recording import Attention, Recording, Stream
-from models.results import Beam
+from explorer.figures.csv import Columns, long_form
+from models.contract.recording import Attention, Recording, Stream
+from models.contract.results import Beam
 
 MOST_TOP = 5
 MEAN_OF_ALL = ""  # the name of the mean over all layers and heads

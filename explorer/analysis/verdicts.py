@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis.formatting import fill, number, with_unit
 from explorer.analysis.measure import (
     REASONS,
     Measure,
@@ -22,6 +21,7 @@ from explorer.analysis.measure import (
     Untestable,
     require_count,
 )
+from explorer.figures.formatting import fill, number, with_unit
 
 HOLDS, FAILS = "holds", "does not hold here"
 SHORT, UNTESTABLE = "too short to tell", "cannot be tested here"

@@ -11,7 +11,7 @@ from math import exp
 import numpy as np
 
 from explorer.analysis.anatomy import WeightBreakdown
-from explorer.analysis.formatting import (
+from explorer.figures.formatting import (
     MINUS,
     MOST_DIGITS,
     Written,
@@ -22,7 +22,7 @@ from explorer.analysis.formatting import (
     parse_number,
     power,
 )
-from models import results
+from models.contract import results
 
 MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one

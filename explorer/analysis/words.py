@@ -23,11 +23,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from models import buffer_pool
-from models.cancellation import expect_wanted
-from models.edits import HideWord
-from models.recording import CONTINUES, COVER, Recording, Stream
-from models.token_relations import CHUNK_SIZE
+from models.contract.cancellation import expect_wanted
+from models.contract.edits import HideWord
+from models.contract.recording import CONTINUES, COVER, Recording, Stream
+from models.contract.token_relations import CHUNK_SIZE
+from models.network import buffer_pool
 
 APOSTROPHES = "'\u2019"
 SPACE = "␣"  # the label of a token that shows a space

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from explorer.text.templates import all_of, sentences
+from explorer.wording.templates import all_of, sentences
 
 HERE = Path(__file__).parent
 ROUTE = "headlight"

@@ -1,5 +1,5 @@
 // @ts-check
-// Written by `python -m docs.figure_types` of explorer/analysis/figures.py: of each kind of figure
+// Written by `python -m docs.figure_types` of explorer/figures/kinds.py: of each kind of figure
 // the fields that run along axes, and those with places on them; a list of places is {"each": ...}.
 
 /** @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */

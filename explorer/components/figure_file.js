@@ -1,5 +1,5 @@
 // @ts-check
-// A panel as an SVG where no browser is: explorer/figure_export.py runs this module in an engine that
+// A panel as an SVG where no browser is: explorer/figures/figure_export.py runs this module in an engine that
 // has neither a page nor a canvas.
 
 import { decode } from "./codec.js";

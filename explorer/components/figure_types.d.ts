@@ -1,4 +1,4 @@
-// Written by `python -m docs.figure_types` of explorer/analysis/figures.py.
+// Written by `python -m docs.figure_types` of explorer/figures/kinds.py.
 
 /** An array of numbers as it arrives. */
 export type Numbers = Float32Array;

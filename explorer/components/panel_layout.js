@@ -35,7 +35,7 @@ export function resolved(value, blocks) {
   );
 }
 
-const LEVELS = 254; // of a large array, as explorer/analysis/figures.py sends it
+const LEVELS = 254; // of a large array, as explorer/figures/kinds.py sends it
 
 /** The numbers of an array in levels; one level more is none. @param {Uint8Array} levels @param {{ low: number, high: number }} ends */
 const leveled = (levels, { low, high }) =>

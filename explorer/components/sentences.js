@@ -1,5 +1,5 @@
 // @ts-check
-// Sentences of explorer/text/sentences/browser.toml, as templates with named slots.
+// Sentences of explorer/wording/sentences/browser.toml, as templates with named slots.
 
 import browser from "./browser.toml.js";
 

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 from explorer.panels.choice import Parameter, choices_of, parameters
 from explorer.panels.spec import DEFAULT_MODEL, PANELS, Panel
-from explorer.text.templates import sentences
-from models.edits import from_line, to_line
+from explorer.wording.templates import sentences
+from models.contract.edits import from_line, to_line
 from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
-from models.run import Run
+from models.runtime.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 OF_RUN = (

@@ -11,20 +11,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import anatomy, consistency, opening, weight_texts
-from explorer.analysis.csv import stacked
-from explorer.analysis.figures import (
-    BarRow,
-    Bars,
-    Facts,
-    Frame,
-    Matrix,
-    Steps,
-    Strip,
-    Strips,
-    TextTable,
+from explorer.analysis.terminology import (
+    mask_reason,
+    sees_ahead,
+    sees_all,
+    taken_out,
+    window_reach,
+    windowed,
 )
-from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import (
+from explorer.figures.csv import stacked
+from explorer.figures.formatting import (
     MINUS,
     NONE,
     Written,
@@ -36,14 +32,18 @@ from explorer.analysis.formatting import (
     whole_percent,
     word_in_sentence,
 )
-from explorer.analysis.terminology import (
-    mask_reason,
-    sees_ahead,
-    sees_all,
-    taken_out,
-    window_reach,
-    windowed,
+from explorer.figures.kinds import (
+    BarRow,
+    Bars,
+    Facts,
+    Frame,
+    Matrix,
+    Steps,
+    Strip,
+    Strips,
+    TextTable,
 )
+from explorer.figures.kinds import matrix as matrix_values
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -57,11 +57,11 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
+from explorer.wording.templates import sentences
 from models import model_names
-from models.caching import kept, loaded
-from models.recording import Recording
-from models.run import Run
+from models.contract.recording import Recording
+from models.runtime.caching import kept, loaded
+from models.runtime.run import Run
 
 CONCEPT = "anatomy"
 WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that is shown")

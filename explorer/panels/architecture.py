@@ -23,7 +23,16 @@ from explorer.analysis import (
 )
 from explorer.analysis import words as words_analysis
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import (
+from explorer.analysis.head_naming import NO_PATTERN
+from explorer.figures.formatting import (
+    Written,
+    fixed,
+    hundredths,
+    percent,
+    tenths,
+    word_in_sentence,
+)
+from explorer.figures.kinds import (
     Flow,
     FlowAttention,
     FlowBand,
@@ -32,15 +41,6 @@ from explorer.analysis.figures import (
     FlowStop,
     FlowWord,
 )
-from explorer.analysis.formatting import (
-    Written,
-    fixed,
-    hundredths,
-    percent,
-    tenths,
-    word_in_sentence,
-)
-from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import anatomy, flow_beam, flow_levels, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
@@ -58,12 +58,12 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models import chat
-from models.caching import is_hurrying, loaded, memo
-from models.edits import Edit, HideWord, ZeroHead, to_line
-from models.recording import COVER, Attention, Recording, Stream
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import Edit, HideWord, ZeroHead, to_line
+from models.contract.recording import COVER, Attention, Recording, Stream
+from models.runtime.caching import is_hurrying, loaded, memo
+from models.runtime.run import Run
+from models.tokens import chat
 
 CONCEPT = "architecture"
 WORDS = sentences(CONCEPT, "flow")

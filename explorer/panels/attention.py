@@ -26,17 +26,17 @@ from explorer.analysis.attention import (
     head_view,
 )
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
 from explorer.analysis.findings import (
     PAIRS,
     Finding,
     vote_finding,
     word_groups,
 )
-from explorer.analysis.formatting import Written, fixed, hundredths, word_in_sentence
 from explorer.analysis.word_classes import CONTENT, UNSURE, classes, is_word
 from explorer.analysis.words import merge_weights
 from explorer.components import codec
+from explorer.figures.formatting import Written, fixed, hundredths, word_in_sentence
+from explorer.figures.kinds import HeadMatrices, LinkedWeights, TextTable
 from explorer.panels import spec, vote_lines
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
 from explorer.panels.selection import (
@@ -58,13 +58,13 @@ from explorer.panels.spec import Panel
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
 from explorer.text import head_naming as head_naming_text
-from explorer.text.markdown_escape import plain
-from explorer.text.templates import all_of, sentences
-from models.caching import memo
-from models.chat import message_starts
-from models.edits import MeanHead, ZeroHead
-from models.recording import Attention, Recording
-from models.run import Run
+from explorer.wording.markdown_escape import plain
+from explorer.wording.templates import all_of, sentences
+from models.contract.edits import MeanHead, ZeroHead
+from models.contract.recording import Attention, Recording
+from models.runtime.caching import memo
+from models.runtime.run import Run
+from models.tokens.chat import message_starts
 
 CONCEPT = "heads"
 TAB = sentences(CONCEPT, "tab")

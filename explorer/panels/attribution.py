@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import figures, flow, logit_lens, predictions, residual
+from explorer.analysis import flow, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
-from explorer.analysis.csv import Columns
-from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
-from explorer.analysis.formatting import (
+from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
+from explorer.analysis.word_classes import is_word as is_text_word
+from explorer.figures import kinds as figures
+from explorer.figures.csv import Columns
+from explorer.figures.formatting import (
     Written,
     exponent_text,
     fixed,
@@ -25,8 +27,7 @@ from explorer.analysis.formatting import (
     signed,
     word_in_sentence,
 )
-from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
-from explorer.analysis.word_classes import is_word as is_text_word
+from explorer.figures.kinds import BarRow, Bars, Matrix, TokenRow
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import Hidden
@@ -41,11 +42,11 @@ from explorer.panels.selection import (
     why_at_the_end,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.recording import Attention, Recording, Stream, from_end
-from models.results import Attribution, Neurons, Part
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Attention, Recording, Stream, from_end
+from models.contract.results import Attribution, Neurons, Part
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "attribution"
 N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 6, 24, 10, 60

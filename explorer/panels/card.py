@@ -11,7 +11,6 @@ from unicodedata import east_asian_width
 from explorer.analysis import opening
 from explorer.analysis.attention import groups
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import Edge, PictureCard
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
@@ -23,10 +22,11 @@ from explorer.analysis.findings import (
     select_findings,
     word_groups,
 )
-from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.terminology import sorted_edits
 from explorer.analysis.words import Groups, spaced
+from explorer.figures.formatting import hundredths, tenths
+from explorer.figures.kinds import Edge, PictureCard
 from explorer.panels import flow_beam, interventions, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.flow_way import Hidden, ways_of
@@ -43,13 +43,13 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text import findings as findings_text
-from explorer.text.markdown_escape import plain
-from explorer.text.templates import sentences
+from explorer.wording.markdown_escape import plain
+from explorer.wording.templates import sentences
 from models import model_names
-from models.caching import loaded
-from models.edits import HideToken, HideWord, describe, from_line
-from models.recording import Recording, Stream
-from models.run import Run
+from models.contract.edits import HideToken, HideWord, describe, from_line
+from models.contract.recording import Recording, Stream
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 WORDS = sentences("card", "card")
 COLUMNS = {1: 76, 2: 50}  # of type for each text, by how many there are: one has two lines

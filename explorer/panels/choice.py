@@ -17,9 +17,9 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from explorer.text.templates import sentences
-from models.edits import InputEdit
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import InputEdit
+from models.runtime.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 KINDS = sentences("selection", "kinds")

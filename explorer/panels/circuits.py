@@ -11,8 +11,8 @@ import numpy as np
 
 from explorer.analysis import soft_lookup
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import BarRow, Bars
-from explorer.analysis.formatting import signed
+from explorer.figures.formatting import signed
+from explorer.figures.kinds import BarRow, Bars
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -26,11 +26,11 @@ from explorer.panels.selection import (
     typed_word,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import kept, loaded
-from models.recording import Recording
-from models.results import Circuits
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording
+from models.contract.results import Circuits
+from models.runtime.caching import kept, loaded
+from models.runtime.run import Run
 
 N_ROWS, N_LOWERED = 8, 4
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
-from explorer.analysis.formatting import NONE, with_unit
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_claim
+from explorer.figures.formatting import NONE, with_unit
+from explorer.figures.kinds import BarRow, Bars, Facts, Figure, Stack, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
 from explorer.text.formulas import FORMULAS
-from explorer.text.templates import sentences
-from models import host
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.runtime import host
+from models.runtime.run import Run
 
 CONCEPT = "claims"
 DEFAULT = "rows"

@@ -15,20 +15,13 @@ import numpy as np
 
 from explorer.analysis import alignment, comparison, opening, predictions
 from explorer.analysis.alignment import Alignment, Unit
-from explorer.analysis.caption import read_text
 from explorer.analysis.comparison import PatternPair, RowChange
-from explorer.analysis.figures import (
-    BarRow,
-    Bars,
-    Facts,
-    Figure,
-    Links,
-    Matrix,
-    Stack,
-    TextTable,
-)
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import (
+from explorer.analysis.shared_votes import SharedVote, shared_votes
+from explorer.analysis.terminology import sees_ahead
+from explorer.analysis.votes import Ballot, Vote
+from explorer.figures.caption import read_text
+from explorer.figures.formatting import (
     Written,
     fixed,
     hundredths,
@@ -37,9 +30,7 @@ from explorer.analysis.formatting import (
     plural,
     tenths,
 )
-from explorer.analysis.shared_votes import SharedVote, shared_votes
-from explorer.analysis.terminology import sees_ahead
-from explorer.analysis.votes import Ballot, Vote
+from explorer.figures.kinds import BarRow, Bars, Facts, Figure, Links, Matrix, Stack, TextTable
 from explorer.panels import spec, vote_lines
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -55,13 +46,20 @@ from explorer.panels.selection import (
 from explorer.panels.spec import Panel
 from explorer.text.attention import LABELS
 from explorer.text.findings import quoted
-from explorer.text.templates import sentences
+from explorer.wording.templates import sentences
 from models import model_names
-from models.caching import loaded, memo, picture_name
-from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe, from_line
+from models.contract.edits import (
+    HideToken,
+    MeanHead,
+    WithoutPositions,
+    ZeroHead,
+    describe,
+    from_line,
+)
+from models.contract.recording import Attention, Recording
 from models.example_texts import MATES
-from models.recording import Attention, Recording
-from models.run import Run
+from models.runtime.caching import loaded, memo, picture_name
+from models.runtime.run import Run
 
 CONCEPT = "compare"
 WORDS = sentences(CONCEPT, "choices")

@@ -13,21 +13,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import coreference, corpus
-from explorer.analysis.figures import BarRow, Bars, Matrix
-from explorer.analysis.formatting import (
-    hundredths,
-    percent,
-    plural,
-)
 from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
+from explorer.figures.formatting import hundredths, percent, plural
+from explorer.figures.kinds import BarRow, Bars, Matrix
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import FirstAttention, HeadIfAny, LayerIfAny, select
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
+from explorer.wording.templates import sentences
+from models.contract.notices import tell
 from models.example_texts import EXAMPLES, OPENING_TEXT
-from models.notices import tell
-from models.run import Run
+from models.runtime.run import Run
 
 CONCEPT = "corpus"
 KEY = "heads"  # of the measures in the cache

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.analysis.csv import Columns
-from explorer.analysis.figures import MOST_TOKENS, Facts, Matrix, truncation_note, window
-from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import fixed, power
 from explorer.analysis.terminology import mask_reason
+from explorer.figures.csv import Columns
+from explorer.figures.formatting import fixed, power
+from explorer.figures.kinds import MOST_TOKENS, Facts, Matrix, truncation_note, window
+from explorer.figures.kinds import matrix as matrix_values
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
 from explorer.panels.selection import FirstAttention, Selection, select
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.runtime.run import Run
 
 CONCEPT = "distances"
 

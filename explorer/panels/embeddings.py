@@ -11,24 +11,14 @@ import numpy as np
 
 from explorer.analysis import embeddings, opening, residual
 from explorer.analysis.attention import numbered
-from explorer.analysis.caption import read_text
-from explorer.analysis.csv import Columns, stacked
 from explorer.analysis.embeddings import CONTEXTS, MEASURES, Anchors, Scene, cosine
-from explorer.analysis.figures import (
-    BarRow,
-    Bars,
-    Chart,
-    Cloud,
-    Figure,
-    Frame,
-    Matrix,
-    Plane,
-    Series,
-)
-from explorer.analysis.formatting import fixed, percent, percent_texts
 from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.analysis.words import words as words_in
+from explorer.figures.caption import read_text
+from explorer.figures.csv import Columns, stacked
+from explorer.figures.formatting import fixed, percent, percent_texts
+from explorer.figures.kinds import BarRow, Bars, Chart, Cloud, Figure, Frame, Matrix, Plane, Series
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -40,12 +30,12 @@ from explorer.panels.selection import (
     select_stream,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import kept, loaded, memo
+from explorer.wording.templates import sentences
+from models.contract.notices import tell
+from models.contract.recording import Recording, Stream
 from models.example_texts import EXAMPLES, FEWEST_LETTERS, other_sentence
-from models.notices import tell
-from models.recording import Recording, Stream
-from models.run import Run
+from models.runtime.caching import kept, loaded, memo
+from models.runtime.run import Run
 
 CONCEPT = "embeddings"
 ANCHORS = "fruit, tree, juice / mac, os, app"  # for a word of two senses, such as "apple"

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import ffn, figures, logit_lens, opening, residual
+from explorer.analysis import ffn, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
-from explorer.analysis.figures import (
+from explorer.analysis.terminology import unit_formula
+from explorer.figures import kinds as figures
+from explorer.figures.formatting import Written, fixed, percent, plural
+from explorer.figures.kinds import (
     BarRow,
     Bars,
     Chart,
@@ -21,13 +24,6 @@ from explorer.analysis.figures import (
     Strip,
     TokenRow,
 )
-from explorer.analysis.formatting import (
-    Written,
-    fixed,
-    percent,
-    plural,
-)
-from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
@@ -41,11 +37,11 @@ from explorer.panels.selection import (
     stream_of,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import Sentences, sentences
-from models.caching import loaded
-from models.recording import from_end
-from models.results import FFNActivations
-from models.run import Run
+from explorer.wording.templates import Sentences, sentences
+from models.contract.recording import from_end
+from models.contract.results import FFNActivations
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "feed_forward"
 N_UNITS, N_WORDS, N_TOKENS = 5, 4, 60

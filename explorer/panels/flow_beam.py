@@ -13,22 +13,22 @@ import numpy as np
 from explorer.analysis import flow as flow_analysis
 from explorer.analysis import offers, word_classes
 from explorer.analysis import words as words_analysis
-from explorer.analysis.csv import Columns, stacked
-from explorer.analysis.figures import BarRow, Bars, Flow, FlowLane
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import Written, ordinal, percent, signed, tenths
+from explorer.figures.csv import Columns, stacked
+from explorer.figures.formatting import Written, ordinal, percent, signed, tenths
+from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane
 from explorer.panels import address, flow_way, interventions, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.flow_levels import is_word
 from explorer.panels.flow_way import Hidden, LensReading, Way, Ways, reading_of, ways_of
 from explorer.panels.selection import WordOnItsWay, select_stream
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded, memo
-from models.edits import HideToken, HideWord, ZeroHead, to_line
-from models.recording import Recording
-from models.results import largest
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken, HideWord, ZeroHead, to_line
+from models.contract.recording import Recording
+from models.contract.results import largest
+from models.runtime.caching import loaded, memo
+from models.runtime.run import Run
 
 WORDS = sentences("architecture", "beam")
 END = "end"  # as a word of an address

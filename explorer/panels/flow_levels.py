@@ -11,15 +11,15 @@ import numpy as np
 
 from explorer.analysis import anatomy as anatomy_analysis
 from explorer.analysis import flow, residual
-from explorer.analysis.csv import Columns, stacked
-from explorer.analysis.figures import Figure, Links, Matrix, Strip, Strips, truncation_note
-from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.residual import SubLayer
+from explorer.figures.csv import Columns, stacked
+from explorer.figures.formatting import fixed, tenths
+from explorer.figures.kinds import Figure, Links, Matrix, Strip, Strips, truncation_note
 from explorer.panels import anatomy
 from explorer.panels.selection import Selection
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.recording import CONTINUES, Attention, Recording, Stream
+from explorer.wording.templates import sentences
+from models.contract.recording import CONTINUES, Attention, Recording, Stream
+from models.runtime.caching import loaded
 
 WORDS = sentences("architecture", "levels")
 MODEL, LAYER, HEAD, WEIGHT = LEVELS = ("Model", "Layer", "Head", "Weight")

@@ -15,11 +15,11 @@ from explorer.analysis import opening, predictions, residual, word_classes
 from explorer.analysis.findings import word_groups
 from explorer.panels.choice import Choice
 from explorer.panels.predictions import Prediction, prediction_at
-from models.caching import loaded
-from models.edits import HideToken
-from models.recording import CONTINUES, Attention, Recording, Stream
-from models.results import Attribution, Lens, Sampling
-from models.run import Run
+from models.contract.edits import HideToken
+from models.contract.recording import CONTINUES, Attention, Recording, Stream
+from models.contract.results import Attribution, Lens, Sampling
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told

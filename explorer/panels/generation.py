@@ -19,8 +19,9 @@ from explorer.analysis.answers import (
     without_head,
     words_of,
 )
-from explorer.analysis.figures import BarRow, Bars, Box, Facts, Links, Loops, Matrix, TokenRow
-from explorer.analysis.formatting import (
+from explorer.analysis.measure import Untestable, causal_attention
+from explorer.analysis.predictions import Distribution, Draw, Word
+from explorer.figures.formatting import (
     Written,
     enough_digits,
     hundredths,
@@ -31,22 +32,23 @@ from explorer.analysis.formatting import (
     tenths,
     whole_percent,
 )
-from explorer.analysis.measure import Untestable, causal_attention
-from explorer.analysis.predictions import Distribution, Draw, Word
+from explorer.figures.kinds import BarRow, Bars, Box, Facts, Links, Loops, Matrix, TokenRow
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice, Options
 from explorer.panels.predictions import entropy_slots, whole_words, with_blanks
 from explorer.panels.selection import HeadOrEvery, LayerOrEvery, model_name, place_if_any
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models import chat, drafts, model_names
-from models.caching import loaded
-from models.cancellation import TimeLimit
-from models.chat import message_starts
-from models.edits import Edit, WithoutMask, ZeroHead
-from models.recording import Recording
-from models.results import Sampling, WholeWord, WrittenToken
-from models.run import Run
+from explorer.wording.templates import sentences
+from models import model_names
+from models.contract.cancellation import TimeLimit
+from models.contract.edits import Edit, WithoutMask, ZeroHead
+from models.contract.recording import Recording
+from models.contract.results import Sampling, WholeWord, WrittenToken
+from models.own import drafts
+from models.runtime.caching import loaded
+from models.runtime.run import Run
+from models.tokens import chat
+from models.tokens.chat import message_starts
 
 CONCEPT = "generation"
 MOST_OF_ANSWER = 64  # tokens

@@ -8,19 +8,19 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import gradients, residual
-from explorer.analysis.caption import caption
-from explorer.analysis.figures import Chart, Facts, Series, Stack, TextTable
-from explorer.analysis.formatting import Written, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
+from explorer.figures.caption import caption
+from explorer.figures.formatting import Written, fixed, percent, power
+from explorer.figures.kinds import Chart, Facts, Series, Stack, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import FirstStream, Word, expect_option, first_site, select_stream
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models import registry
-from models.caching import depth_gradients, loaded, picture_name
-from models.results import Decay
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.results import Decay
+from models.runtime import registry
+from models.runtime.caching import depth_gradients, loaded, picture_name
+from models.runtime.run import Run
 
 CONCEPT = "gradients"
 MUCH = 10.0  # a factor of less is little

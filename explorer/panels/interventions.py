@@ -11,9 +11,10 @@ import numpy as np
 
 from explorer.analysis import interventions, offers, opening
 from explorer.analysis import words as words_analysis
-from explorer.analysis.csv import Cells
-from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
-from explorer.analysis.formatting import (
+from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
+from explorer.analysis.word_classes import is_word
+from explorer.figures.csv import Cells
+from explorer.figures.formatting import (
     Written,
     fixed,
     hundredths,
@@ -22,8 +23,7 @@ from explorer.analysis.formatting import (
     signed,
     tenths,
 )
-from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
-from explorer.analysis.word_classes import is_word
+from explorer.figures.kinds import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -40,11 +40,10 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text import head_naming
-from explorer.text.templates import sentences
-from models import model_card, model_names
-from models.caching import in_slot, loaded, memo
-from models.cancellation import expect_wanted
-from models.edits import (
+from explorer.wording.templates import sentences
+from models import model_names
+from models.contract.cancellation import expect_wanted
+from models.contract.edits import (
     Edit,
     HideToken,
     HideWord,
@@ -61,9 +60,11 @@ from models.edits import (
     from_line,
     to_line,
 )
+from models.contract.recording import Attention, NotFinite, Recording
 from models.example_texts import DONORS
-from models.recording import Attention, NotFinite, Recording
-from models.run import Run, run_of
+from models.own import model_card
+from models.runtime.caching import in_slot, loaded, memo
+from models.runtime.run import Run, run_of
 
 CONCEPT = "interventions"
 N_WORDS = 8  # that both runs are compared in

@@ -17,18 +17,19 @@ from explorer.analysis import flow, opening, residual, word_classes
 from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import hundredths, shortened, signed, tenths
+from explorer.figures.formatting import hundredths, shortened, signed, tenths
 from explorer.panels import architecture, flow_way, link_words, spec
 from explorer.panels import residual as residual_panels
 from explorer.panels.attention import n_words
 from explorer.panels.choice import FALSE
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.text import lesson, model_descriptions, places
+from explorer.text import lesson, places
 from explorer.text.lesson import Item, Lesson
-from explorer.text.templates import sentences
-from models.edits import HideToken, ZeroHead, from_line
-from models.recording import Attention, Recording, Stream
-from models.run import Run, run_of
+from explorer.wording import model_descriptions
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken, ZeroHead, from_line
+from models.contract.recording import Attention, Recording, Stream
+from models.runtime.run import Run, run_of
 
 WORDS = sentences("lesson", "slots")
 FOLDER = Path(lesson.__file__).with_name("lessons")

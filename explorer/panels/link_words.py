@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from explorer.analysis.findings import word_groups
 from explorer.panels.choice import EVERY
-from models.recording import Recording
+from models.contract.recording import Recording
 
 # Names and words of links that were shared before the choices of panels had their own.
 EARLIER_NAMES = {

@@ -12,16 +12,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import logit_lens, opening, residual
-from explorer.analysis.figures import BarRow, Bars, Chart, Matrix, Series, TextTable
-from explorer.analysis.formatting import (
-    Written,
-    fixed,
-    plural,
-    tenths,
-)
 from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
+from explorer.figures.formatting import Written, fixed, plural, tenths
+from explorer.figures.kinds import BarRow, Bars, Chart, Matrix, Series, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
 from explorer.panels.masks import Hidden
@@ -33,11 +28,11 @@ from explorer.panels.selection import (
     why_at_the_end,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded, memo
-from models.recording import Recording, Stream
-from models.results import Lens, WholeWord, softmax
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording, Stream
+from models.contract.results import Lens, WholeWord, softmax
+from models.runtime.caching import loaded, memo
+from models.runtime.run import Run
 
 REFUSALS = sentences("logit_lens", "refusals")
 

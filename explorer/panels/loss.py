@@ -10,28 +10,20 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import logit_lens, opening
-from explorer.analysis.figures import (
-    BarRow,
-    Bars,
-    Facts,
-    Stack,
-    TokenRow,
-    truncation_note,
-    window,
-)
-from explorer.analysis.formatting import Written, fixed, percent, plural, power, signed, tenths
 from explorer.analysis.measure import MeasureContext
+from explorer.figures.formatting import Written, fixed, percent, plural, power, signed, tenths
+from explorer.figures.kinds import BarRow, Bars, Facts, Stack, TokenRow, truncation_note, window
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide, masked_in
 from explorer.panels.selection import TOKEN, model_name, token_read
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import in_slot
-from models.edits import HideToken
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken
+from models.contract.results import TrainingStep
 from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
-from models.results import TrainingStep
-from models.run import Run
+from models.runtime.caching import in_slot
+from models.runtime.run import Run
 
 CONCEPT = "loss"
 N_WORDS = 8  # words that are listed one by one

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from explorer.analysis import opening, predictions
 from explorer.panels.choice import Choice
 from explorer.panels.selection import place_if_any
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.edits import HideToken
-from models.recording import Recording, Stream
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken
+from models.contract.recording import Recording, Stream
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
 

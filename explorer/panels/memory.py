@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from explorer import figure_engine
-from explorer.analysis.csv import Columns, count_cells
-from models import caching, host
-from models.recording import NotFinite, Recording, stored_array
-from models.run import Run
+from explorer.figures import figure_engine
+from explorer.figures.csv import Columns, count_cells
+from models.contract.recording import NotFinite, Recording, stored_array
+from models.runtime import caching, host
+from models.runtime.run import Run
 
 MIB = 2**20
 NUMBER, ENTRY = 4, 192  # bytes of a number of a model, and of a cell of a table as it is written

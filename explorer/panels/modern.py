@@ -7,7 +7,8 @@ import numpy as np
 
 from explorer.analysis import ffn, residual
 from explorer.analysis.ffn import shares_of_update
-from explorer.analysis.figures import (
+from explorer.figures.formatting import Written, enough_digits, fixed, power
+from explorer.figures.kinds import (
     BarRow,
     Bars,
     Dials,
@@ -19,15 +20,14 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
 )
-from explorer.analysis.formatting import Written, enough_digits, fixed, power
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
 from explorer.panels.selection import LookupHead, LookupLayer, LookupQuery, model_name, select
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.recording import Recording, from_end
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording, from_end
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "modern"
 N_PAIRS, N_UNITS, N_NUMBERS = 5, 5, 64

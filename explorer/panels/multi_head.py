@@ -9,11 +9,11 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import anatomy, gradients, logit_lens
-from explorer.analysis.figures import BarRow, Bars, Factor, Frame, Matrix, Product, Steps, factor
-from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import Written, fixed, plural, power
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
+from explorer.figures.formatting import Written, fixed, plural, power
+from explorer.figures.kinds import BarRow, Bars, Factor, Frame, Matrix, Product, Steps, factor
+from explorer.figures.kinds import matrix as matrix_values
 from explorer.panels import flow_way, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -30,10 +30,10 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.edits import HideToken
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "multi_head"
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")  # below the line

@@ -10,14 +10,14 @@ import numpy as np
 
 from explorer.analysis import opening
 from explorer.analysis.embeddings import Move, move_of
-from explorer.analysis.figures import Chart, Cloud, Frame, Plane, Series
-from explorer.analysis.formatting import fixed
+from explorer.figures.formatting import fixed
+from explorer.figures.kinds import Chart, Cloud, Frame, Plane, Series
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import TOKEN, FirstAttention, select, stream_of
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.runtime.run import Run
 
 CONCEPT = "neighbours"
 MovingWord = Annotated[

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.figures import Branch, Branches, Chart, Series, Stack
-from explorer.analysis.formatting import power
 from explorer.analysis.measure import text_places
 from explorer.analysis.terminology import recording_norm_name
+from explorer.figures.formatting import power
+from explorer.figures.kinds import Branch, Branches, Chart, Series, Stack
 from explorer.panels import spec
 from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.recording import Stream
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Stream
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "norm_place"
 WORDS = sentences(CONCEPT, "diagrams")

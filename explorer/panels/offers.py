@@ -7,9 +7,9 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 from explorer.analysis import offers, opening
-from explorer.analysis.figures import TextTable
 from explorer.analysis.offers import BOTH, CHANGE, HEAD, MODELS, PATCH, THIRD, WORD, Offer
 from explorer.analysis.shared_votes import shared_votes
+from explorer.figures.kinds import TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.compare import voting_run
@@ -17,9 +17,9 @@ from explorer.panels.selection import FirstAttention, HeadIfAny, LayerIfAny, sel
 from explorer.panels.spec import Panel
 from explorer.text import offers as offers_text
 from explorer.text.findings import quoted
-from explorer.text.markdown_escape import plain
-from explorer.text.templates import Sentences, sentences
-from models.run import Run
+from explorer.wording.markdown_escape import plain
+from explorer.wording.templates import Sentences, sentences
+from models.runtime.run import Run
 
 # Where each kind is seen, beside the words of its address.
 PLACES = {

@@ -9,19 +9,19 @@ from functools import cached_property
 from urllib.parse import urlencode
 
 from explorer.analysis import ffn, residual
-from explorer.analysis.figures import Block, PaperFigure, Tier, Tower
-from explorer.analysis.formatting import plural
 from explorer.analysis.terminology import recording_norm_name
+from explorer.figures.formatting import plural
+from explorer.figures.kinds import Block, PaperFigure, Tier, Tower
 from explorer.panels import flow_way, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.panels.selection import WordOnItsWay, model_name, place_of
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.edits import HideToken, WithoutNorm, applies
-from models.recording import Attention, Recording, Stream
-from models.run import Run, run_of
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken, WithoutNorm, applies
+from models.contract.recording import Attention, Recording, Stream
+from models.runtime.caching import loaded
+from models.runtime.run import Run, run_of
 
 CONCEPT = "paper_figure"
 WORDS = sentences(CONCEPT, "stacks")

@@ -11,7 +11,19 @@ import numpy as np
 
 from explorer.analysis import logit_lens, opening, positions
 from explorer.analysis.consistency import scale_text
-from explorer.analysis.figures import (
+from explorer.analysis.predictions import without_mark
+from explorer.analysis.terminology import recording_norm_name, sees_all
+from explorer.figures.formatting import (
+    EXP_LIMIT,
+    Written,
+    enough_digits_for_all,
+    fixed,
+    percent,
+    power,
+    power_of_e,
+    tenths,
+)
+from explorer.figures.kinds import (
     BarRow,
     Bars,
     Chart,
@@ -25,18 +37,6 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import (
-    EXP_LIMIT,
-    Written,
-    enough_digits_for_all,
-    fixed,
-    percent,
-    power,
-    power_of_e,
-    tenths,
-)
-from explorer.analysis.predictions import without_mark
-from explorer.analysis.terminology import recording_norm_name, sees_all
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
@@ -58,12 +58,12 @@ from explorer.panels.selection import (
     why_at_the_end,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded, memo
-from models.edits import HideToken, ShuffleTokens, WithoutPositions
-from models.recording import Attention, Recording, Stream
-from models.results import softmax
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken, ShuffleTokens, WithoutPositions
+from models.contract.recording import Attention, Recording, Stream
+from models.contract.results import softmax
+from models.runtime.caching import loaded, memo
+from models.runtime.run import Run
 
 REFUSALS = sentences("positions", "refusals")
 

@@ -10,17 +10,8 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import logit_lens, predictions
-from explorer.analysis.figures import (
-    MOST_LARGE,
-    BarRow,
-    Bars,
-    Cloze,
-    Facts,
-    TokenRow,
-    truncation_note,
-    window,
-)
-from explorer.analysis.formatting import (
+from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
+from explorer.figures.formatting import (
     BLANKS,
     CHARACTER_PART,
     Written,
@@ -34,18 +25,27 @@ from explorer.analysis.formatting import (
     tenths,
     whole_percent,
 )
-from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
+from explorer.figures.kinds import (
+    MOST_LARGE,
+    BarRow,
+    Bars,
+    Cloze,
+    Facts,
+    TokenRow,
+    truncation_note,
+    window,
+)
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import HiddenOrWord, can_hide
 from explorer.panels.selection import Predicted, StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.chat import message_starts
-from models.recording import CONTINUES, Stream
-from models.results import WholeWord, softmax
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import CONTINUES, Stream
+from models.contract.results import WholeWord, softmax
+from models.runtime.caching import loaded
+from models.runtime.run import Run
+from models.tokens.chat import message_starts
 
 CONCEPT = "predictions"
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from explorer.analysis.figures import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
-from explorer.analysis.formatting import Written, plural, power
 from explorer.analysis.gradients import (
     N_NETWORKS,
     NETWORK_WIDTH,
     from_word_to_word,
 )
 from explorer.analysis.measure import MeasureContext
+from explorer.figures.formatting import Written, plural, power
+from explorer.figures.kinds import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
 from explorer.panels import spec
 from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.runtime.run import Run
 
 CONCEPT = "recurrence"
 

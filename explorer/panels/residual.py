@@ -11,8 +11,19 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import consistency, logit_lens, opening, residual, weight_texts
-from explorer.analysis.csv import Columns
-from explorer.analysis.figures import (
+from explorer.analysis.predictions import without_mark
+from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
+from explorer.figures.csv import Columns
+from explorer.figures.formatting import (
+    Written,
+    enough_digits_for_all,
+    fixed,
+    percent,
+    plural,
+    power,
+    tenths,
+)
+from explorer.figures.kinds import (
     Arc,
     Arrow,
     BarRow,
@@ -30,17 +41,6 @@ from explorer.analysis.figures import (
     Strips,
     TextTable,
 )
-from explorer.analysis.formatting import (
-    Written,
-    enough_digits_for_all,
-    fixed,
-    percent,
-    plural,
-    power,
-    tenths,
-)
-from explorer.analysis.predictions import without_mark
-from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
 from explorer.panels.masks import can_hide
@@ -54,11 +54,11 @@ from explorer.panels.selection import (
     select_stream,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import Sentences, sentences
-from models.caching import loaded
-from models.edits import HideToken
-from models.recording import Recording, Stream
-from models.run import Run
+from explorer.wording.templates import Sentences, sentences
+from models.contract.edits import HideToken
+from models.contract.recording import Recording, Stream
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "residual"
 MEASURES = tuple(each.name for each in residual.WRITES)

@@ -9,17 +9,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import figures, logit_lens, score_parts
-from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
-from explorer.analysis.formatting import (
-    fixed,
-    hundredths,
-    percent,
-    plural,
-    power,
-    signed,
-)
+from explorer.analysis import logit_lens, score_parts
 from explorer.analysis.score_parts import Largest, SourceRow
+from explorer.figures import kinds as figures
+from explorer.figures.formatting import fixed, hundredths, percent, plural, power, signed
+from explorer.figures.kinds import BarRow, Bars, Matrix, TokenRow
 from explorer.panels import spec
 from explorer.panels.anatomy import weight_text
 from explorer.panels.choice import OPENS, Choice
@@ -34,10 +28,10 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import loaded
-from models.results import Part, PathStep, ScoreParts, ScorePath
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.results import Part, PathStep, ScoreParts, ScorePath
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "score_parts"
 FIELDS, NAMES = sentences(CONCEPT, "fields"), sentences(CONCEPT, "names")

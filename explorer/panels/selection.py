@@ -12,15 +12,15 @@ import numpy as np
 from explorer.analysis import consistency, logit_lens, opening
 from explorer.analysis.attention import Axes, axes
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.formatting import Written, hundredths
 from explorer.analysis.head_naming import Head as NamedHead
+from explorer.figures.formatting import Written, hundredths
 from explorer.panels.choice import EVERY, Choice
-from explorer.text.markdown_escape import literal
-from explorer.text.templates import sentences
+from explorer.wording.markdown_escape import literal
+from explorer.wording.templates import sentences
 from models import model_names
-from models.caching import loaded, memo
-from models.recording import Attention, Recording, Stream, from_end
-from models.run import Run
+from models.contract.recording import Attention, Recording, Stream, from_end
+from models.runtime.caching import loaded, memo
+from models.runtime.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 

@@ -8,9 +8,21 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import soft_lookup, weight_texts
-from explorer.analysis.csv import Columns
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import (
+from explorer.analysis.measure import gaussian
+from explorer.analysis.word_classes import is_word
+from explorer.figures.csv import Columns
+from explorer.figures.formatting import (
+    Written,
+    enough_digits,
+    fixed,
+    hundredths,
+    percent,
+    plural,
+    power,
+    signed,
+)
+from explorer.figures.kinds import (
     BarRow,
     Bars,
     Chart,
@@ -24,18 +36,6 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
 )
-from explorer.analysis.formatting import (
-    Written,
-    enough_digits,
-    fixed,
-    hundredths,
-    percent,
-    plural,
-    power,
-    signed,
-)
-from explorer.analysis.measure import gaussian
-from explorer.analysis.word_classes import is_word
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -49,10 +49,10 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import kept, loaded
-from models.recording import Recording
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording
+from models.runtime.caching import kept, loaded
+from models.runtime.run import Run
 
 REFUSALS = sentences("soft_lookup", "refusals")
 

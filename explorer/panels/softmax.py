@@ -8,7 +8,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import consistency, soft_lookup
-from explorer.analysis.figures import (
+from explorer.figures.formatting import (
+    MINUS,
+    Written,
+    fixed,
+    hundredths,
+    plural,
+    power,
+    word_in_sentence,
+)
+from explorer.figures.kinds import (
     BarRow,
     Bars,
     Facts,
@@ -20,16 +29,7 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import (
-    MINUS,
-    Written,
-    fixed,
-    hundredths,
-    plural,
-    power,
-    word_in_sentence,
-)
+from explorer.figures.kinds import matrix as matrix_values
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
@@ -42,8 +42,8 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.runtime.run import Run
 
 CONCEPT = "softmax"
 WIDE = 100  # a score from which on it is written without decimals

@@ -24,16 +24,16 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from explorer import figure_engine, figure_export, html_export, plotly_export
-from explorer.analysis.caption import caption
-from explorer.analysis.csv import Columns, by_itself, file_of, plain_columns, to_csv
-from explorer.analysis.figures import Figure, PictureCard, as_plain
-from explorer.analysis.formatting import Written
 from explorer.analysis.framing import at_formulas
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
-from explorer.figure_export import Sheet
-from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
+from explorer.figures import figure_engine, figure_export, html_export, plotly_export
+from explorer.figures.caption import caption
+from explorer.figures.csv import Columns, by_itself, file_of, plain_columns, to_csv
+from explorer.figures.figure_export import Sheet
+from explorer.figures.formatting import Written
+from explorer.figures.html_export import Document, DocumentSpec, Line, Part, TextLines, View
+from explorer.figures.kinds import Figure, PictureCard, as_plain
 from explorer.panels import link_words, memory
 from explorer.panels.choice import (
     EVERY,
@@ -49,16 +49,16 @@ from explorer.panels.choice import (
 )
 from explorer.text import glossary, places
 from explorer.text.formulas import formula_lines
-from explorer.text.templates import sentences
-from models import registry
-from models.caching import picture_name
-from models.edits import to_line
-from models.model import Model
-from models.recording import Recording
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import to_line
+from models.contract.model import Model
+from models.contract.recording import Recording
+from models.runtime import registry
+from models.runtime.caching import picture_name
+from models.runtime.run import Run
 
 if TYPE_CHECKING:
-    from explorer import notebook_widget
+    from explorer.figures import notebook_widget
 
 FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
@@ -199,7 +199,7 @@ class Panel:
         drawn. Raises ValueError where anywidget is not installed."""
         if find_spec("anywidget") is None:
             raise ValueError(FIGURES("no_anywidget"))
-        from explorer import notebook_widget
+        from explorer.figures import notebook_widget
 
         return notebook_widget.PanelWidget(self)
 

@@ -8,8 +8,6 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import opening, residual
-from explorer.analysis.figures import BarRow, Bars, share, truncation_note, window
-from explorer.analysis.formatting import word_in_sentence
 from explorer.analysis.measure import (
     MeasureContext,
     Untestable,
@@ -18,14 +16,16 @@ from explorer.analysis.measure import (
     text_places,
     with_other_vector,
 )
+from explorer.figures.formatting import word_in_sentence
+from explorer.figures.kinds import BarRow, Bars, share, truncation_note, window
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
 from explorer.panels.selection import TOKEN, place_of
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.edits import PatchSite
-from models.recording import Stream
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import PatchSite
+from models.contract.recording import Stream
+from models.runtime.run import Run
 
 CONCEPT = "stages"
 MOST_LAYERS = 4  # in which a word is exchanged

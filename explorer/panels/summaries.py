@@ -11,18 +11,18 @@ import numpy as np
 from explorer.analysis import attention, summaries
 from explorer.analysis.attention import TOKEN_FILTERS, MatrixView
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.figures import BarRow, Bars, Figure, Matrix, TextTable
-from explorer.analysis.formatting import fixed, hundredths, percent, signed
 from explorer.analysis.terminology import mask_reason
+from explorer.figures.formatting import fixed, hundredths, percent, signed
+from explorer.figures.kinds import BarRow, Bars, Figure, Matrix, TextTable
 from explorer.panels import spec
 from explorer.panels.attention import TOKENS
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import FirstAttention, Selection, Word, WordOrEvery, select
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import kept, loaded
-from models.recording import Recording
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording
+from models.runtime.caching import kept, loaded
+from models.runtime.run import Run
 
 CONCEPT = "summaries"
 KINDS = {

@@ -5,21 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import logit_lens
-from explorer.analysis.figures import Facts, Matrix, truncation_note, window
-from explorer.analysis.formatting import (
-    Written,
-    plural,
-    power_of_e,
-    tenths,
-)
+from explorer.figures.formatting import Written, plural, power_of_e, tenths
+from explorer.figures.kinds import Facts, Matrix, truncation_note, window
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.caching import kept, loaded
-from models.recording import COVER
-from models.results import softmax
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.recording import COVER
+from models.contract.results import softmax
+from models.runtime.caching import kept, loaded
+from models.runtime.run import Run
 
 CONCEPT = "teacher_forcing"
 N_COLUMNS = 6  # tokens in type for the back row

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.analysis.figures import Matrix, matrix
-from explorer.analysis.formatting import fixed, percent
 from explorer.analysis.word_classes import is_word
+from explorer.figures.formatting import fixed, percent
+from explorer.figures.kinds import Matrix, matrix
 from explorer.panels import spec
 from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.runtime.run import Run
 
 CONCEPT = "textbook"
 SENTENCE = "I love to eat pizza."

@@ -9,20 +9,20 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import word_classes
-from explorer.analysis.figures import BarRow, Bars, Figure, Stack, TokenRow, truncation_note, window
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import Written, plural
 from explorer.analysis.words import Groups
+from explorer.figures.formatting import Written, plural
+from explorer.figures.kinds import BarRow, Bars, Figure, Stack, TokenRow, truncation_note, window
 from explorer.panels import spec
 from explorer.panels.choice import OPENS
 from explorer.panels.masks import unmasked
 from explorer.panels.selection import TOKEN, place_of, token_of_text
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
-from models import merges as merges_models
+from explorer.wording.templates import sentences
 from models import model_names
-from models.caching import loaded
-from models.run import Run
+from models.runtime.caching import loaded
+from models.runtime.run import Run
+from models.tokens import merges as merges_models
 
 CONCEPT = "tokens"
 OTHERS = ("decoder", "encoder", "translator", "minilm")  # whose tokenizers read the word too

@@ -13,25 +13,26 @@ import numpy as np
 
 from explorer.analysis import coreference, head_naming, logit_lens, opening, training
 from explorer.analysis.attention import argmax_id
-from explorer.analysis.csv import Cells, Columns
-from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
-from explorer.analysis.formatting import Written, fixed, hundredths, percent
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
+from explorer.figures.csv import Cells, Columns
+from explorer.figures.formatting import Written, fixed, hundredths, percent
+from explorer.figures.kinds import Chart, Frame, HeadMatrices, Series, Stack, Steps
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
 from explorer.panels.selection import HeadIfAny, LayerIfAny
 from explorer.panels.spec import Panel
-from explorer.text import model_descriptions
 from explorer.text.attention import LABELS
-from explorer.text.templates import sentences
-from models import model_card, model_names
-from models.caching import loaded
-from models.edits import HideToken
-from models.model_card import Checkpoint, Phase
-from models.recording import Attention, Recording, from_end
-from models.run import Run
+from explorer.wording import model_descriptions
+from explorer.wording.templates import sentences
+from models import model_names
+from models.contract.edits import HideToken
+from models.contract.recording import Attention, Recording, from_end
+from models.own import model_card
+from models.own.model_card import Checkpoint, Phase
+from models.runtime.caching import loaded
+from models.runtime.run import Run
 
 CONCEPT = "training"
 # Of a model that has several attentions, the one in which a training is seen best first.

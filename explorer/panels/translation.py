@@ -12,7 +12,8 @@ import numpy as np
 
 from explorer.analysis import opening, translation
 from explorer.analysis.consistency import scale_text
-from explorer.analysis.figures import (
+from explorer.figures.formatting import enough_digits, fixed, hundredths, plural, sum_text, tenths
+from explorer.figures.kinds import (
     BarRow,
     Bars,
     Edge,
@@ -24,17 +25,18 @@ from explorer.analysis.figures import (
     TextTable,
     numbers,
 )
-from explorer.analysis.formatting import enough_digits, fixed, hundredths, plural, sum_text, tenths
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import expect_place
 from explorer.panels.spec import Panel
-from explorer.text.templates import Sentences, sentences
-from models import drafts, model_names, unknown_words
-from models.caching import loaded
-from models.recording import Recording
-from models.results import Beam
-from models.run import Run
+from explorer.wording.templates import Sentences, sentences
+from models import model_names
+from models.contract.recording import Recording
+from models.contract.results import Beam
+from models.own import drafts
+from models.runtime.caching import loaded
+from models.runtime.run import Run
+from models.tokens import unknown_words
 
 REFUSALS = sentences("translation", "refusals")
 

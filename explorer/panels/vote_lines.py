@@ -6,15 +6,15 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from explorer.analysis.csv import Columns
-from explorer.analysis.figures import SentenceVotes, VoteLine
 from explorer.analysis.findings import word_groups
 from explorer.analysis.votes import Ballot, Vote, excerpt, nouns_of
 from explorer.analysis.words import Groups, spaced
+from explorer.figures.csv import Columns
+from explorer.figures.kinds import SentenceVotes, VoteLine
 from explorer.text import findings as findings_text
 from explorer.text.findings import FEW, quoted
-from explorer.text.templates import sentences
-from models.recording import Recording
+from explorer.wording.templates import sentences
+from models.contract.recording import Recording
 
 WORDS = sentences("heads", "votes")
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
-from explorer import html_export
 from explorer.analysis.measure import Untestable
-from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
+from explorer.figures import html_export
+from explorer.figures.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels import address, link_words, spec
 from explorer.panels.choice import choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
-from explorer.text.templates import sentences
-from models.edits import HideToken
-from models.run import Run
+from explorer.wording.templates import sentences
+from models.contract.edits import HideToken
+from models.runtime.run import Run
 
 WORDS = sentences("lesson", "worksheet")
 MOST_PICTURES = 20

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from explorer.panels import architecture, flow_way, link_words
 from explorer.panels.choice import parameters, resolve
 from explorer.text.places import Tab
-from models.run import Run
+from models.runtime.run import Run
 
 FLOW = "flow"
 TOLD = ("flow_beam", "flow_level")  # of the flow, where the question does not stand

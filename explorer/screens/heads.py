@@ -21,19 +21,20 @@ from explorer.analysis.findings import (
     select_findings,
     word_groups,
 )
-from explorer.analysis.formatting import hundredths
 from explorer.analysis.terminology import sees_all, windowed
 from explorer.analysis.word_classes import is_word
+from explorer.figures.formatting import hundredths
 from explorer.panels import anatomy, attention
 from explorer.panels.choice import EVERY, TRUE, as_taken, declared, resolve
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.text import attention as attention_text
-from explorer.text import findings, model_descriptions, templates
+from explorer.text import findings
 from explorer.text import head_naming as head_naming_text
-from explorer.text.markdown_escape import literal
-from models import model_card
-from models.run import Run
+from explorer.wording import model_descriptions, templates
+from explorer.wording.markdown_escape import literal
+from models.own import model_card
+from models.runtime.run import Run
 
 TAB = templates.sentences("heads", "tab")
 Words = Mapping[str, str]

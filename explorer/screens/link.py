@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 from explorer.panels import link_words
 from explorer.panels.spec import DEFAULT_MODEL
 from explorer.text import places
-from explorer.text.templates import sentences
-from models import registry
+from explorer.wording.templates import sentences
 from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
+from models.runtime import registry
 
 SCREEN = sentences("selection", "screen")
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from explorer.text import places, templates
-from explorer.text.markdown_escape import literal
-from models import host, model_card, model_names, registry
-from models.caching import loaded
+from explorer.text import places
+from explorer.wording import templates
+from explorer.wording.markdown_escape import literal
+from models import model_names
+from models.own import model_card
+from models.runtime import host, registry
+from models.runtime.caching import loaded
 
 ADDRESS = templates.sentences("frame", "address")
 PREFERRED = ("encoder", "decoder", "translator")  # for a tab that the chosen model does not fit

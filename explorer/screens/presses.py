@@ -8,7 +8,7 @@ from typing import Any
 from explorer.analysis import predictions
 from explorer.analysis.logit_lens import read_stream
 from explorer.panels.masks import NOTHING, can_hide, masked_in, unmasked
-from models.run import Run
+from models.runtime.run import Run
 
 Words = dict[str, str]
 # Of the run and the choices on show, the name of the panel that is pressed, "" for the menus of the

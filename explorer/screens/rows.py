@@ -11,7 +11,7 @@ from typing import Any
 from explorer.panels.choice import EVERY, Choice, Parameter, parameters
 from explorer.panels.spec import PANELS, Panel, panel_names
 from explorer.text.places import Tab
-from models.run import Run
+from models.runtime.run import Run
 
 PanelFunction = Callable[..., Panel]
 

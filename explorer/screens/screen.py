@@ -36,12 +36,12 @@ from explorer.screens.rows import (
 )
 from explorer.screens.subjects import AT_FIRST, SUBJECTS, under_edits
 from explorer.text import places
-from explorer.text.markdown_escape import plain
 from explorer.text.places import Tab
-from models import registry
-from models.caching import loaded
-from models.notices import tell
-from models.run import Run, run_of
+from explorer.wording.markdown_escape import plain
+from models.contract.notices import tell
+from models.runtime import registry
+from models.runtime.caching import loaded
+from models.runtime.run import Run, run_of
 
 HEADS = "heads"  # of two panels, with what is told of a head (`heads.py`)
 TEXT, MODEL = "text", "model"

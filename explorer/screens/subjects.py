@@ -12,11 +12,11 @@ from explorer.panels import compare, interventions, masks, translation
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, as_taken, declared, resolve
 from explorer.panels.selection import select
-from explorer.text.templates import sentences
+from explorer.wording.templates import sentences
 from models import model_names
-from models.edits import Edit, InputEdit, from_line, to_line
-from models.recording import NotFinite, Recording
-from models.run import Run
+from models.contract.edits import Edit, InputEdit, from_line, to_line
+from models.contract.recording import NotFinite, Recording
+from models.runtime.run import Run
 
 Words = Mapping[str, str]
 Known = dict[str, Any]

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from explorer.analysis import head_naming
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import Finding, Link
-from explorer.analysis.formatting import hundredths, word_in_sentence
+from explorer.figures.formatting import hundredths, word_in_sentence
 from explorer.text import head_naming as head_naming_text
-from explorer.text import templates
 from explorer.text.findings import marked
-from explorer.text.markdown_escape import literal
+from explorer.wording import templates
+from explorer.wording.markdown_escape import literal
 
 LABELS = {
     "encoder self": "Encoder self-attention",

@@ -24,7 +24,7 @@ from explorer.analysis.verdicts import (
     Verdict,
 )
 from explorer.text.formulas import FORMULAS, Formula
-from explorer.text.templates import named, sentences
+from explorer.wording.templates import named, sentences
 
 NOTES = named("claims", "notes")  # a note by its theme: its short name and what it is about
 MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from explorer.analysis import findings
 from explorer.analysis.findings import Finding
-from explorer.analysis.formatting import (
+from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
+from explorer.analysis.votes import Ballot
+from explorer.figures.formatting import (
     fill,
     hundredths,
     plural,
@@ -23,10 +25,8 @@ from explorer.analysis.formatting import (
     whole_percent,
     word_in_sentence,
 )
-from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
-from explorer.analysis.votes import Ballot
-from explorer.text.markdown_escape import literal
-from explorer.text.templates import sentences
+from explorer.wording.markdown_escape import literal
+from explorer.wording.templates import sentences
 
 Mark = Callable[[str], str]
 LONGEST = 24  # characters of a word that are said

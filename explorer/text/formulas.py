@@ -22,7 +22,10 @@ from typing import Any
 
 from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
-from explorer.analysis.formatting import (
+from explorer.analysis.formulas import Evidence, Name, Number, RecordedPlace, checked
+from explorer.analysis.framing import Result
+from explorer.analysis.measure import Measure, MeasureContext, Untestable
+from explorer.figures.formatting import (
     MINUS,
     MOST_DIGITS,
     Written,
@@ -31,9 +34,6 @@ from explorer.analysis.formatting import (
     parse_number,
     power,
 )
-from explorer.analysis.formulas import Evidence, Name, Number, RecordedPlace, checked
-from explorer.analysis.framing import Result
-from explorer.analysis.measure import Measure, MeasureContext, Untestable
 
 Node = tuple[str, dict[str, str], Any]
 

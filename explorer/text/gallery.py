@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from explorer.analysis import gallery
-from explorer.analysis.formatting import fill
 from explorer.analysis.gallery import FindMeasure
+from explorer.figures.formatting import fill
 from explorer.text import places
 
 

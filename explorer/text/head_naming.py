@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isnan
 
 from explorer.analysis import coreference, head_naming
-from explorer.text.markdown_escape import literal
-from explorer.text.templates import named, sentences
+from explorer.wording.markdown_escape import literal
+from explorer.wording.templates import named, sentences
 
 WORDS = sentences("head_naming", "evidence")
 

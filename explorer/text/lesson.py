@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from explorer.text import places
-from explorer.text.templates import sentences
+from explorer.wording.templates import sentences
 
 REFUSALS = sentences("lesson", "refusals")
 MOST_ITEMS = 60

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from explorer.analysis import offers
 from explorer.analysis.offers import Offer, Said
 from explorer.text.findings import FEW, Mark, marked
-from explorer.text.markdown_escape import literal
-from explorer.text.templates import sentences
+from explorer.wording.markdown_escape import literal
+from explorer.wording.templates import sentences
 
 CONCEPT = "offers"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlencode
 
-from explorer.text.templates import named
+from explorer.wording.templates import named
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 # What a tab takes of a model, more than a recording of one text holds.

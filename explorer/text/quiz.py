@@ -11,7 +11,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from explorer.analysis.formatting import Written, fixed, hundredths, tenths
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import (
     LOOKS,
@@ -21,9 +20,10 @@ from explorer.analysis.quiz_question import (
     AnswerOption,
     Question,
 )
+from explorer.figures.formatting import Written, fixed, hundredths, tenths
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
-from explorer.text.markdown_escape import in_html, of_text
+from explorer.wording.markdown_escape import in_html, of_text
 
 HERE = Path(__file__).parent
 # Attentions that a text of its own does not name.

@@ -14,10 +14,10 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
-from models import encoding
+from models.contract.recording import NotEncoded
 from models.pretrained.model_files import NotLoaded, is_id
-from models.recording import NotEncoded
-from models.token_labels import METASPACE
+from models.tokens import encoding
+from models.tokens.token_labels import METASPACE
 
 PREFIX = "tokenizer.ggml."
 ROLES = {

@@ -14,17 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models import chat_template
-from models.argument_validation import expect_ids, word_of
-from models.capabilities import without_readout
-from models.chat_template import ChatTemplate
-from models.config import ACTIVATIONS
-from models.edits import Edit
-from models.generation import max_answer_length, search, tell_unended
-from models.model import Model
+from models.contract.argument_validation import expect_ids, word_of
+from models.contract.capabilities import without_readout
+from models.contract.edits import Edit
+from models.contract.model import Model
+from models.contract.notices import tell
+from models.contract.recording import Attention, Card, NotFinite, NotFollowed, Stream
+from models.contract.results import Beam, SeededSampling
+from models.contract.tokenizer_output import segments
 from models.model_names import MINE_PREFIX, in_languages
-from models.notices import tell
-from models.own_model import ReadText, clean
+from models.network.config import ACTIVATIONS
+from models.network.generation import max_answer_length, search, tell_unended
+from models.network.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import max_text_length, saved_head
 from models.pretrained.hooks import (
@@ -60,12 +61,11 @@ from models.pretrained.probing import (
     vectors_of_one,
 )
 from models.readouts.logit_lens import Linearization, LinearMap, linearize, pooled
-from models.recording import Attention, Card, NotFinite, NotFollowed, Stream
-from models.results import Beam, SeededSampling
-from models.token_labels import NO_SPAN
-from models.tokenizer import Tokens
-from models.tokenizer_output import segments
-from models.vocabulary import Vocabulary
+from models.tokens import chat_template
+from models.tokens.chat_template import ChatTemplate
+from models.tokens.token_labels import NO_SPAN
+from models.tokens.tokenizer import Tokens
+from models.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from torch import FloatTensor, LongTensor
@@ -246,9 +246,9 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
 
 
 def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFModel:
-    """A loaded model of a caller's own transformers network, see `models.wrap.wrap`: of weights in
-    16 bits, in which no sum can be followed, a copy in 32, with a warning. Raises ValueError for
-    weights of other kinds, and NotLoaded where it shows too little."""
+    """A loaded model of a caller's own transformers network, see `models.inputs.wrap.wrap`: of
+    weights in 16 bits, in which no sum can be followed, a copy in 32, with a warning. Raises
+    ValueError for weights of other kinds, and NotLoaded where it shows too little."""
     kinds = {each.dtype for each in network.parameters() if each.is_floating_point()}
     weights = ", ".join(sorted(map(str, kinds)))
     if kinds - {torch.float32, torch.float64}:
@@ -996,8 +996,8 @@ class CacheSize:
 
 
 class HFGeneration:
-    """A text that is being generated, as `models.generation.Generation`, by a model in its own
-    code.
+    """A text that is being generated, as `models.network.generation.Generation`, by a model in its
+    own code.
 
     `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" the newest token's
     weights, (layer, head, key), and under "cross" those on `source`, the tokens that an encoder
@@ -1087,7 +1087,8 @@ def keeps_cache(model: HFModel, trace: ForwardPass) -> bool:
 def beams(
     model: HFModel, source: list[int], how: int | SeededSampling, trace: ForwardPass
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search for a two-stream model's output for a source, as `models.generation.beams`.
+    """Beam search for a two-stream model's output for a source, as
+    `models.network.generation.beams`.
 
     Probabilities are the model's own. A token that its own settings rule out (such as padding) is
     never chosen."""

@@ -20,13 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models import buffer_pool, path_integral
-from models.arrays import Numbers
-from models.cancellation import checkpoint
-from models.capabilities import READ_OFF, Capabilities
-from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
-from models.edit_validation import check_places, path_error
-from models.edits import (
+from models.contract import path_integral
+from models.contract.arrays import Numbers
+from models.contract.cancellation import checkpoint
+from models.contract.capabilities import READ_OFF, Capabilities
+from models.contract.edit_validation import check_places, path_error
+from models.contract.edits import (
     KINDS,
     CutPath,
     Edit,
@@ -45,11 +44,21 @@ from models.edits import (
     edited,
     place_of,
 )
-from models.generation import expect_room
-from models.layers import Patches, SitePatches
+from models.contract.notices import tell, tell_cut
+from models.contract.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
+from models.contract.results import Attribution, Beam, Lens, Part, ResidualGradients, SeededSampling
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
-from models.notices import tell, tell_cut
-from models.own_model import clean, read_text
+from models.network import buffer_pool
+from models.network.edit_ops import (
+    expect_followed,
+    expect_tokens,
+    mask_tokens,
+    of_text,
+    shuffle_tokens,
+)
+from models.network.generation import expect_room
+from models.network.layers import Patches, SitePatches
+from models.network.own_model import clean, read_text
 from models.pretrained import hf_model, model_files, weight_conversion
 from models.pretrained.config_mapping import MOST_BYTES_OF_PATTERNS
 from models.pretrained.hf_model import (
@@ -87,9 +96,7 @@ from models.readouts import logit_lens
 from models.readouts.gradients import Place, Slopes, gradients_by, states_after
 from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
 from models.readouts.patching import expect_asked, own_edits
-from models.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
-from models.results import Attribution, Beam, Lens, Part, ResidualGradients, SeededSampling
-from models.tokenizer import Tokens
+from models.tokens.tokenizer import Tokens
 
 if TYPE_CHECKING:
     from transformers.utils import ModelOutput
@@ -119,7 +126,7 @@ def record(
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
-    """One forward pass over the text, recorded, as `models.own_model.record` does it.
+    """One forward pass over the text, recorded, as `models.network.own_model.record` does it.
 
     For a model that reads one text and writes another, `target` is what its decoder reads, as a
     text or as bare token ids; None stands for the model's own answer, the likeliest token each

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edit_ops import cut_edges, score_divisor, without_hidden_words
-from models.edits import Edit, edited, place_of
-from models.layers import repeat_key_heads
+from models.contract.edits import Edit, edited, place_of
+from models.network.edit_ops import cut_edges, score_divisor, without_hidden_words
+from models.network.layers import repeat_key_heads
 
 # The name under which transformers knows our attention function.
 ATTENTION_NAME = "headlight"

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from models.encoding import guarded
 from models.pretrained import config_mapping, gguf, gguf_header, lora, machine_limits, model_files
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.model_files import NotLoaded, remedy
+from models.tokens.encoding import guarded
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel

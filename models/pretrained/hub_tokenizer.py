@@ -1,5 +1,5 @@
-"""The tokenizer of a Hugging Face model, answering as `models/tokenizer.py` does: tokens as a
-person reads them, and where they stand in the text.
+"""The tokenizer of a Hugging Face model, answering as `models/tokens/tokenizer.py` does: tokens as
+a person reads them, and where they stand in the text.
 
 A fast tokenizer (its rules are in `tokenizer.json`) says where in the text each token stands. A
 slow one, in Python code, does not: its spans are -1 where its tokens' bytes are not the text's.
@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from models import encoding
-from models.results import mask_pattern
-from models.token_labels import NO_SPAN, TokenLabels, VocabularySpelling
-from models.tokenizer import LabelledTokens, Tokens, id_set
-from models.tokenizer_output import segments
-from models.typed_mask import TypedMask
+from models.contract.results import mask_pattern
+from models.contract.tokenizer_output import segments
+from models.tokens import encoding
+from models.tokens.token_labels import NO_SPAN, TokenLabels, VocabularySpelling
+from models.tokens.tokenizer import LabelledTokens, Tokens, id_set
+from models.tokens.typed_mask import TypedMask
 
 if TYPE_CHECKING:
     import tokenizers

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.edit_validation import shared_keys_error
-from models.edits import Edit, PatchPath, PathEdit, StreamEdit
-from models.layers import less
+from models.contract.edit_validation import shared_keys_error
+from models.contract.edits import Edit, PatchPath, PathEdit, StreamEdit
+from models.network.layers import less
 from models.pretrained.hooks import Change, ForwardPass, HookPoint, active_pass
 from models.pretrained.probing import ModuleMap, StreamPlan, nearly_equal
 from models.pretrained.site_edits import Places

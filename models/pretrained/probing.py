@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from models.edits import Edit, HideWord
+from models.contract.edits import Edit, HideWord
 from models.pretrained.hooks import (
     ATTENTION_NAME,
     AttentionCall,

@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from models import child_process, own_model
+from models import child_process
+from models.contract.recording import NotEncoded, NotFinite, NotFollowed, Recording
+from models.network import own_model
 from models.pretrained import hf_model, hub, model_files, weight_conversion
 from models.pretrained.config_mapping import CLASSIFIES, saved_head
 from models.pretrained.model_files import NotLoaded, remedy
-from models.recording import NotEncoded, NotFinite, NotFollowed, Recording
-from models.template_renderer import Overrun
-from models.tokenizer import Tokens
+from models.tokens.template_renderer import Overrun
+from models.tokens.tokenizer import Tokens
 
 # Whether a model that was just loaded works: its vocabulary is its tokenizer's, and a text goes
 # through it.

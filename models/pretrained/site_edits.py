@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from models.edits import Edit, SetNeuron, SiteEdit, StreamEdit, edited, of_stream
+from models.contract.edits import Edit, SetNeuron, SiteEdit, StreamEdit, edited, of_stream
+from models.contract.recording import Stream
 from models.pretrained.hooks import Change, HookPoint
 from models.pretrained.probing import StreamPlan, nearly_equal
-from models.recording import Stream
 
 Places = dict[tuple[int, str, int], Tensor]
 

@@ -1,9 +1,9 @@
 """Pretrained weights of Hugging Face families, running in our own classes: BERT's and GPT-2 here,
 those of today in models/pretrained/weight_conversion.py.
 
-A family is a plain configuration of `models/transformer.py` and a table of where each of our
-tensors is called what in its files; no forward pass knows of any of them. So every switch, every
-cell's anatomy and every readout works on them as on our own models.
+A family is a plain configuration of `models/network/transformer.py` and a table of where each of
+our tensors is called what in its files; no forward pass knows of any of them. So every switch,
+every cell's anatomy and every readout works on them as on our own models.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models import chat_template, encoding
-from models.config import Config
-from models.own_model import OwnModel, from_network
+from models.contract.recording import NotEncoded
+from models.network.config import Config
+from models.network.own_model import OwnModel, from_network
+from models.network.transformer import Decoder, Encoder, Transformer
 from models.pretrained import gguf, lora, model_files, weight_checks
 from models.pretrained.config_mapping import (
     activation,
@@ -32,9 +33,8 @@ from models.pretrained.config_mapping import (
 )
 from models.pretrained.mapped_weights import Unfilled, map_weights
 from models.pretrained.model_files import NotLoaded, remedy
-from models.recording import NotEncoded
-from models.tokenizer import Tokenizer
-from models.transformer import Decoder, Encoder, Transformer
+from models.tokens import chat_template, encoding
+from models.tokens.tokenizer import Tokenizer
 
 # The families of today, as plain configurations of our own classes: Llama, Mistral, Qwen2, Qwen3,
 # Gemma, Phi-3, GPT-NeoX (Pythia) and OPT, each with the table of where our tensors lie in its
@@ -361,7 +361,7 @@ class SupportedFamily:
     """Capabilities of one family: `model_type` as in config.json, and an example on the hub.
 
     opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the
-    residual stream adds up. positions: as in `models.capabilities`."""
+    residual stream adds up. positions: as in `models.contract.capabilities`."""
 
     name: str
     model_type: str

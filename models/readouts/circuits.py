@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention import MultiHeadAttention
-from models.cancellation import checkpoint
-from models.own_model import OwnModel
+from models.contract.cancellation import checkpoint
+from models.contract.results import Circuits
+from models.network.attention import MultiHeadAttention
+from models.network.own_model import OwnModel
 from models.readouts.logit_lens import expect_same_width
-from models.results import Circuits
 
 TOP_WORDS = 8  # each way
 ROWS, KEYS = 8, 4096  # words at once before the vocabulary, and keys of it at once

@@ -6,16 +6,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from models.cancellation import checkpoint
-from models.edits import (
-    WithoutFeedForward,
-    applies,
-    edited,
-    edits_at,
-    of_stream,
-)
-from models.layers import GatedFeedForward
-from models.own_model import OwnModel
+from models.contract.cancellation import checkpoint
+from models.contract.edits import WithoutFeedForward, applies, edited, edits_at, of_stream
+from models.contract.recording import Recording
+from models.contract.results import FFNActivations, Neurons
+from models.network.layers import GatedFeedForward
+from models.network.own_model import OwnModel
+from models.network.transformer import FeedForward
 from models.readouts.logit_lens import (
     expect_linear,
     norms_after_ffn,
@@ -24,9 +21,6 @@ from models.readouts.logit_lens import (
     word_direction,
 )
 from models.readouts.weights import input_site, layers_of
-from models.recording import Recording
-from models.results import FFNActivations, Neurons
-from models.transformer import FeedForward
 
 
 @torch.inference_mode()

@@ -19,26 +19,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import path_integral
-from models.activation_cache import ActivationStore
-from models.attention import KVCache, causal_mask
-from models.cancellation import checkpoint, expect_wanted
-from models.config import Config
-from models.edits import (
-    CutPath,
-    Edit,
-    WithoutNorm,
-    WithoutResidual,
-    of_stream,
-)
-from models.embedding import sinusoids
-from models.layers import Patch, Tape, no_tape
-from models.own_model import OwnModel, head_output_site
+from models.contract import path_integral
+from models.contract.cancellation import checkpoint, expect_wanted
+from models.contract.edits import CutPath, Edit, WithoutNorm, WithoutResidual, of_stream
+from models.contract.recording import Recording, Stream
+from models.contract.results import DRAWS, Decay, Depth, HeadGradients, Jacobian, ResidualGradients
+from models.network.activation_cache import ActivationStore
+from models.network.attention import KVCache, causal_mask
+from models.network.config import Config
+from models.network.embedding import sinusoids
+from models.network.layers import Patch, Tape, no_tape
+from models.network.own_model import OwnModel, head_output_site
+from models.network.transformer import EncoderDecoder, Layer
 from models.readouts.logit_lens import AT_ONCE
 from models.readouts.weights import input_site, layers_of
-from models.recording import Recording, Stream
-from models.results import DRAWS, Decay, Depth, HeadGradients, Jacobian, ResidualGradients
-from models.transformer import EncoderDecoder, Layer
 
 # Gradients through the tokens of a text: of a small RNN, an LSTM and a Transformer of the same
 # width, by distance in tokens, before, while and after they learn.

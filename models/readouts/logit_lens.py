@@ -11,11 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attention import MultiHeadAttention
-from models.cancellation import checkpoint
-from models.capabilities import without_readout
-from models.config import ACTIVATIONS
-from models.edits import (
+from models.contract.cancellation import checkpoint
+from models.contract.capabilities import without_readout
+from models.contract.edits import (
     Edit,
     PatchHead,
     Scaling,
@@ -25,11 +23,13 @@ from models.edits import (
     edits_at,
     place_of,
 )
-from models.layers import Norm, is_rms
-from models.own_model import OwnModel, activations, head_output_site
+from models.contract.recording import Attention, Recording, Stream
+from models.contract.results import Attribution, Lens, Part
+from models.network.attention import MultiHeadAttention
+from models.network.config import ACTIVATIONS
+from models.network.layers import Norm, is_rms
+from models.network.own_model import OwnModel, activations, head_output_site
 from models.readouts.weights import last_norm_of, layers_of
-from models.recording import Attention, Recording, Stream
-from models.results import Attribution, Lens, Part
 
 # The transform between a BERT's last vector and its words (a dense layer, an activation, a
 # LayerNorm), taken as a linear map at one token, and how far that holds.

@@ -16,15 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.edits import Edit, PathEdit, place_of
-from models.layers import Patch, Patches, SitePatches
-from models.notices import tell, tell_cut
-from models.own_model import OwnModel, activations, head_output_site, record
+from models.contract.edits import Edit, PathEdit, place_of
+from models.contract.notices import tell, tell_cut
+from models.contract.recording import Recording, Stream, from_end
+from models.contract.results import Sweep
+from models.network.layers import Patch, Patches, SitePatches
+from models.network.own_model import OwnModel, activations, head_output_site, record
+from models.network.transformer import EncoderDecoder
 from models.readouts.gradients import Place, Slopes
 from models.readouts.logit_lens import states
-from models.recording import Recording, Stream, from_end
-from models.results import Sweep
-from models.transformer import EncoderDecoder
 
 MAX_ROWS_TOKENS = 512  # of the texts that are read in one pass
 

@@ -14,18 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention import MultiHeadAttention
-from models.edits import (
-    Edit,
-    OtherPositions,
-    SharedKeys,
-    ShufflePositions,
-    last_edit,
-)
-from models.embedding import position_ids
-from models.layers import Patch, apply_rotary
-from models.linear import Linear
-from models.own_model import OwnModel, head_output_site
+from models.contract.edits import Edit, OtherPositions, SharedKeys, ShufflePositions, last_edit
+from models.contract.recording import Attention, Recording
+from models.contract.results import HeadScore, Part, PathStep, ScoreParts, ScorePath
+from models.network.attention import MultiHeadAttention
+from models.network.embedding import position_ids
+from models.network.layers import Patch, apply_rotary
+from models.network.linear import Linear
+from models.network.own_model import OwnModel, head_output_site
+from models.network.transformer import EncoderDecoder
 from models.readouts.logit_lens import (
     LinearizedNorm,
     PartKey,
@@ -35,9 +32,6 @@ from models.readouts.logit_lens import (
     traced,
 )
 from models.readouts.weights import layers_of
-from models.recording import Attention, Recording
-from models.results import HeadScore, Part, PathStep, ScoreParts, ScorePath
-from models.transformer import EncoderDecoder
 
 PROJECTION: PartKey = ("projection", -1, -1, "")
 # How far the sum of the parts may lie off what was recorded in 32 bits, of its largest number.

@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.own_model import OwnModel
+from models.contract.recording import Recording
+from models.contract.results import TrainingStep
+from models.network.own_model import OwnModel
 from models.readouts.gradients import expect_loss, last_vectors
 from models.readouts.logit_lens import AT_ONCE
-from models.recording import Recording
-from models.results import TrainingStep
 
 Targets = Sequence[tuple[int, int]]
 

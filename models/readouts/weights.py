@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models import layers as layers_models
-from models.edits import Edit, SideBySide, applies
-from models.own_model import OwnModel
-from models.recording import Stream
-from models.results import Norm, Rotary
-from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, LastNorm, Layer
+from models.contract.edits import Edit, SideBySide, applies
+from models.contract.recording import Stream
+from models.contract.results import Norm, Rotary
+from models.network import layers as layers_models
+from models.network.own_model import OwnModel
+from models.network.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, LastNorm, Layer
 
 
 def norms(model: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:

@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.config import Config
-from models.tokenizer import CAUSAL_LM_SPECIALS, MASKED_LM_SPECIALS, Tokenizer
+from models.network.config import Config
+from models.network.transformer import Decoder, Encoder, EncoderDecoder
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, MASKED_LM_SPECIALS, Tokenizer
 from models.training import grammar, masked, next_word, translation
 from models.training.head_scores import BestHead, best_head
 from models.training.training_config import SEED, Kind, Recipe, Scores, TrainingState, padded
-from models.transformer import Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128
 BATCH, EPOCH = 64, 200

@@ -23,14 +23,16 @@ from random import Random
 import torch
 from torch import Tensor
 
-from models import own_model, registry, shipped_models
-from models.config import Config
-from models.own_model import OwnModel
-from models.tokenizer import Tokenizer, Tokens
+from models import shipped_models
+from models.network import own_model
+from models.network.config import Config
+from models.network.own_model import OwnModel
+from models.network.transformer import Encoder
+from models.runtime import registry
+from models.tokens.tokenizer import Tokenizer, Tokens
 from models.training import masked
 from models.training.corpus import Library, word_runs
 from models.training.training_config import SEED, TrainingState, padded
-from models.transformer import Encoder
 
 STUDENT, TEACHER = "encoder", "minilm"
 BEFORE = 21_700  # steps that the encoder had learned before

@@ -24,11 +24,14 @@ import torch
 from safetensors.torch import load_file
 from tqdm import tqdm
 
-from models import generation, own_model, registry, shipped_models, smollm2
-from models.config import Config
-from models.own_model import OwnModel, record
-from models.recording import Stream
-from models.tokenizer import Tokenizer
+from models import shipped_models, smollm2
+from models.contract.recording import Stream
+from models.network import generation, own_model
+from models.network.config import Config
+from models.network.own_model import OwnModel, record
+from models.network.transformer import Decoder, Encoder, EncoderDecoder
+from models.runtime import registry
+from models.tokens.tokenizer import Tokenizer
 from models.training import (
     algorithms,
     grammar,
@@ -41,7 +44,6 @@ from models.training import (
 from models.training.corpus import Corpus, read, read_divided, read_library, read_pairs
 from models.training.head_scores import best_head, best_heads, previous_far_out
 from models.training.training_config import Kind
-from models.transformer import Decoder, Encoder, EncoderDecoder
 
 LONG = 8  # English words
 

@@ -19,12 +19,14 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from models import own_model, quantization, shipped_models
-from models.config import Config
+from models import shipped_models
+from models.contract.recording import Recording
 from models.example_texts import EXAMPLES
-from models.model_card import Phase
-from models.recording import Recording
-from models.tokenizer import Tokenizer
+from models.network import own_model, quantization
+from models.network.config import Config
+from models.network.transformer import Transformer
+from models.own.model_card import Phase
+from models.tokens.tokenizer import Tokenizer
 from models.training import (
     algorithms,
     attention_transfer,
@@ -35,7 +37,6 @@ from models.training import (
     train,
     translation,
 )
-from models.transformer import Transformer
 
 # How far a weight of a coarse model's pattern may be off on the app's examples.
 MAX_PATTERN_ERROR = 0.006

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from models import token_relations
-from models.own_model import OwnModel, from_network, record
-from models.tokenizer import Tokenizer
-from models.transformer import Transformer
+from models.contract import token_relations
+from models.network.own_model import OwnModel, from_network, record
+from models.network.transformer import Transformer
+from models.tokens.tokenizer import Tokenizer
 
 
 class BestHead(NamedTuple):

@@ -19,10 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.config import Config
-from models.embedding import sinusoids
-from models.token_labels import BYTE_SPACE
-from models.tokenizer import Tokenizer
+from models.network.config import Config
+from models.network.embedding import sinusoids
+from models.network.transformer import Encoder
+from models.tokens.token_labels import BYTE_SPACE
+from models.tokens.tokenizer import Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read, read_library
 from models.training.grammar import MEN, PLACES, WOMEN
@@ -35,7 +36,6 @@ from models.training.training_config import (
     padded,
     random_starts,
 )
-from models.transformer import Encoder
 
 LONGEST_ROW = 128
 # Tokens in the longest row of each epoch, the last one for all that follow. Long rows from the

@@ -21,13 +21,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.config import Config
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
+from models.network.config import Config
+from models.network.transformer import Decoder
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read_divided, read_library
 from models.training.head_scores import BestHead, best_head
 from models.training.training_config import SEED, TrainingState, packed, padded, random_starts
-from models.transformer import Decoder
 
 BATCH_TOKENS = 2048
 # Tokens in the longest row of each epoch, the last one for all that follow.

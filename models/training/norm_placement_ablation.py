@@ -10,11 +10,11 @@ from functools import cached_property
 
 from torch import Tensor
 
-from models.config import Config
+from models.network.config import Config
+from models.network.transformer import Encoder
 from models.training import masked
 from models.training.corpus import Corpus, Library, read_divided
 from models.training.training_config import TrainingState
-from models.transformer import Encoder
 
 
 class Post(masked.Masked):

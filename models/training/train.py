@@ -25,8 +25,8 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from models.model_card import rate_share
-from models.tokenizer import Tokenizer
+from models.own.model_card import rate_share
+from models.tokens.tokenizer import Tokenizer
 from models.training import (
     algorithms,
     attention_transfer,

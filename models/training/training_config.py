@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attention import MultiHeadAttention
-from models.config import Config
-from models.tokenizer import Tokenizer
-from models.transformer import FeedForward, Transformer
+from models.network.attention import MultiHeadAttention
+from models.network.config import Config
+from models.network.transformer import FeedForward, Transformer
+from models.tokens.tokenizer import Tokenizer
 
 SEED = 1
 Kind = TypeVar("Kind", bound=Transformer)

@@ -12,12 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention import KVCache
-from models.config import Config
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
+from models.network.attention import KVCache
+from models.network.config import Config
+from models.network.transformer import EncoderDecoder
+from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training.corpus import Pairs, read_pairs
 from models.training.training_config import SEED, TrainingState, padded, with_dropout
-from models.transformer import EncoderDecoder
 
 BATCH_TOKENS = 2000  # of the target, padding counted in
 # Longest target of each epoch, in tokens; the last one for all that follow. Alignments form in

@@ -1,0 +1,103 @@
+"""The bar of the lesson that is followed: its step on screen with what is said there, and the way
+to the others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+
+import streamlit as st
+
+from explorer.app import mounts
+from explorer.app.layout.own_lesson import OWN, own, own_formula, store
+from explorer.app.state.visit import visit
+from explorer.panels import lessons, worksheet
+from explorer.text import lesson as lesson_text
+from explorer.text.lesson import OF_CLASS, PACKED, Lesson
+from explorer.wording.markdown_escape import literal
+from models import model_names
+from models.runtime.run import Run
+
+FIRST = "three-minutes"  # for who is here for the first time
+
+
+def followed() -> Lesson | None:
+    """The lesson that the address names, on the text and model on screen; None for none. Raises
+    ValueError, in one sentence, for one that cannot be shown."""
+    name = str(st.session_state.lesson)
+    if name in ("", OF_CLASS) or (name == OWN and not visit.lessons_read and not own().items):
+        return None
+    if name.startswith(PACKED):
+        return lesson_text.from_word(name)
+    if name == OWN and own().items:
+        return own()
+    if name not in lessons.written():
+        raise ValueError(lesson_text.REFUSALS("unknown", name=name))
+    if model_names.is_recorded(visit.model):
+        raise ValueError(lesson_text.REFUSALS("recorded"))
+    run = Run(visit.model, visit.text)
+    chosen = str(st.session_state.lesson_word)
+    return lessons.on(run, name, int(chosen) if re.fullmatch(r"\d{1,9}", chosen) else None)
+
+
+def show(is_sharing: bool) -> None:
+    """Put the bar on the page, where a lesson is followed. That of a class the browser itself
+    fetches. The browser keeps the reader's own. is_sharing: a step may be added to it."""
+    if visit.page != "lessons":  # which keeps it itself
+        store(is_sharing)
+    if st.session_state.lesson == OF_CLASS:
+        at = min(_step(), lesson_text.MOST_ITEMS)
+        header = {"title": "", "items": [], "at": at, "choices": {"lesson": OF_CLASS}}
+        mounts.lesson_bar(header | {"of_class": True}, f"{OF_CLASS} {at}", on_end=_end)
+        return
+    try:
+        lesson = followed()
+    except ValueError as why:
+        st.session_state.lesson = st.session_state.lesson_step = ""
+        st.info(literal(str(why)))
+        return
+    if lesson is None or not lesson.items:
+        return
+    at = _step() if _step() < len(lesson.items) else 0
+    names = ("lesson", "lesson_word")
+    here = {name: word for name in names if (word := str(st.session_state[name]))}
+    items = [
+        asdict(each)
+        | {"picture": worksheet.picture_address(each), "typeset": own_formula(each.formula)}
+        for each in lesson.items
+    ]
+    header = asdict(lesson) | {"items": items, "at": at, "choices": here}
+    mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
+
+
+def _step() -> int:
+    """The step that the address names, from 0, which it is without one."""
+    step = str(st.session_state.lesson_step)
+    return int(step) - 1 if re.fullmatch("[1-9][0-9]{0,8}", step) else 0
+
+
+def begin(name: str = FIRST) -> None:
+    """Follow a lesson from its first step, to which the browser goes. For a callback."""
+    visit.acted = True
+    st.session_state.lesson, st.session_state.lesson_step = name, ""
+
+
+def opening() -> tuple[str, dict[str, str]] | None:
+    """The tab and the choices of the first step of the lesson that an address names without a
+    step; None where it names none, or one that cannot be shown."""
+    if not st.session_state.lesson or st.session_state.lesson_step:
+        return None
+    try:
+        lesson = followed()
+    except ValueError:  # which the bar says
+        return None
+    if lesson is None or not lesson.items:
+        return None
+    tab, choices = lesson_text.parts(lesson.items[0].address)
+    return tab, {**choices, "lesson": str(st.session_state.lesson), "lesson_step": "1"}
+
+
+def _end() -> None:
+    """The lesson is followed no longer."""
+    visit.acted = True
+    st.session_state.lesson = st.session_state.lesson_step = st.session_state.lesson_word = ""
