@@ -21,7 +21,7 @@ from explorer.app.server import startup_bundle, streamlit_patches
 from explorer.app.server.routes import MIDDLEWARE, ROUTES
 from explorer.app.state import event_log, garbage_collection, jobs, scheduling
 
-SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
+SCRIPT = Path(__file__).resolve().parent / "explorer" / "app" / "main.py"
 
 
 def warm_up() -> None:

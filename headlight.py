@@ -46,30 +46,30 @@ if TYPE_CHECKING:
 
 # What is had here by name: modules, and what else by the module that has it and its name there.
 MODULES = {
-    "edits": ("models", "edits"),
-    "live_training": ("models", "live_training"),
+    "edits": ("models", "contract", "edits"),
+    "live_training": ("models", "live", "live_training"),
     "panels": ("explorer", "panels"),
-    "registry": ("models", "registry"),
-    "results": ("models", "results"),
+    "registry": ("models", "runtime", "registry"),
+    "results": ("models", "contract", "results"),
 }
 VALUES = {
-    "Notice": ("models", "notices", "Notice"),
-    "Recording": ("models", "recording", "Recording"),
-    "Run": ("models", "run", "Run"),
-    "Sampling": ("models", "results", "Sampling"),
-    "SeededSampling": ("models", "results", "SeededSampling"),
+    "Notice": ("models", "contract", "notices", "Notice"),
+    "Recording": ("models", "contract", "recording", "Recording"),
+    "Run": ("models", "runtime", "run", "Run"),
+    "Sampling": ("models", "contract", "results", "Sampling"),
+    "SeededSampling": ("models", "contract", "results", "SeededSampling"),
     "__version__": ("models", "version", "VERSION"),
     "cite": ("explorer", "citation", "cite"),
-    "from_cache": ("models", "activation_dicts", "from_cache"),
-    "from_npz": ("models", "recording_file", "from_npz"),
+    "from_cache": ("models", "inputs", "activation_dicts", "from_cache"),
+    "from_npz": ("models", "contract", "recording_file", "from_npz"),
     "head_scores": ("explorer", "export", "head_scores"),
-    "load": ("models", "registry", "load"),
-    "names": ("models", "registry", "names"),
+    "load": ("models", "runtime", "registry", "load"),
+    "names": ("models", "runtime", "registry", "names"),
     "page": ("explorer", "export", "page"),
     "screen": ("explorer", "screens", "screen", "screen"),
-    "to_npz": ("models", "recording_file", "to_npz"),
-    "view": ("models", "array_model", "view"),
-    "wrap": ("models", "wrap", "wrap"),
+    "to_npz": ("models", "contract", "recording_file", "to_npz"),
+    "view": ("models", "inputs", "array_model", "view"),
+    "wrap": ("models", "inputs", "wrap", "wrap"),
 }
 __all__ = [
     "Notice",
@@ -140,7 +140,7 @@ def record(
     Raises TypeError for what is neither a model nor a name, and ValueError for a target of several.
     """
     loaded = _value("load")(model) if isinstance(model, str) else model
-    checks = _module("models", "argument_validation")
+    checks = _module("models", "contract", "argument_validation")
     checks.expect_model(loaded)
     wanted = None if sites is None else (sites,) if isinstance(sites, str) else tuple(sites)
     is_whole = wanted is None and attention == "all"

@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from explorer.components import bundle
-from explorer.figures import kinds as figures
+from explorer.figures import kinds
 
 FILE = Path(bundle.__file__).with_name("figure_types.d.ts")
 AXES = FILE.with_name("figure_axes.js")
@@ -28,7 +28,7 @@ PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(No
 
 def document() -> str:
     """The types of all figures and of what they are made of, in the order of the dataclasses."""
-    classes = [each for _, each in getmembers(figures, is_dataclass) if isinstance(each, type)]
+    classes = [each for _, each in getmembers(kinds, is_dataclass) if isinstance(each, type)]
     classes.sort(key=lambda each: each.__qualname__)
     return HEAD + "".join(map(_interface, classes))
 
@@ -39,13 +39,13 @@ def _interface(made: type) -> str:
     inherited = {
         each.name for parent in made.__bases__ if is_dataclass(parent) for each in fields(parent)
     }
-    hints = get_type_hints(made, vars(figures))
+    hints = get_type_hints(made, vars(kinds))
     lines = [
         f"  {each.name}: {typescript(hints[each.name])};\n"
         for each in fields(made)
         if each.name not in inherited
     ]
-    if made is figures.Figure:
+    if made is kinds.Figure:
         lines.insert(0, "  kind: string;\n")
     extends = f" extends {base}" if base else ""
     says = " ".join((getdoc(made) or "").split())
@@ -81,8 +81,8 @@ export const AXES = {
 
 def axes() -> str:
     """The axes of all figures that have some, as a module."""
-    kinds = [each for _, each in getmembers(figures, is_dataclass) if isinstance(each, type)]
-    found = {each.__name__.lower(): axes_of(each) for each in kinds}
+    classes = [each for _, each in getmembers(kinds, is_dataclass) if isinstance(each, type)]
+    found = {each.__name__.lower(): axes_of(each) for each in classes}
     lines = (f"  {name}: {json.dumps(of)},\n" for name, of in found.items() if of["along"])
     return f"{AXES_HEAD}{''.join(lines)}}};\n"
 
@@ -90,9 +90,9 @@ def axes() -> str:
 def axes_of(made: type) -> dict[str, dict[str, Any]]:
     """The fields of a dataclass along axes, and those with places on them: name -> axes."""
     found: dict[str, dict[str, Any]] = {"along": {}, "places": {}}
-    for name, hint in get_type_hints(made, vars(figures), include_extras=True).items():
+    for name, hint in get_type_hints(made, vars(kinds), include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
-            if isinstance(mark, figures.Along):
+            if isinstance(mark, kinds.Along):
                 found["along"][name] = list(mark)
             else:
                 found["places"][name] = _places(hint.__origin__, list(mark))

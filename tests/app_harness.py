@@ -13,7 +13,7 @@ from explorer.components import codec
 from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent
-MAIN = str(ROOT / "explorer" / "main.py")
+MAIN = str(ROOT / "explorer" / "app" / "main.py")
 TABS = tuple(places.ROWS)  # what tabs show, each by itself
 
 

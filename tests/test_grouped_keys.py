@@ -16,7 +16,7 @@ from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, SUMMED
 
 from explorer.analysis import anatomy
-from models.contract import recording as recording_models
+from models.contract import recording as recording_contract
 from models.contract.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
 from models.contract.recording_file import from_npz, to_npz
 from models.network import own_model
@@ -129,7 +129,7 @@ def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
             (one,), n = recording.attention, len(recording.streams[0].tokens)
             shape = (SMALL.n_layer, groups, n, width)
             assert one.key_heads == groups and one.k.shape == one.v.shape == one.q.shape
-            k, v = (recording_models.stored_array(each) for each in (one.k, one.v))
+            k, v = (recording_contract.stored_array(each) for each in (one.k, one.v))
             assert k.shape == v.shape == shape
             held = (
                 recording.streams[0].resid,
@@ -173,10 +173,10 @@ def test_a_file_comes_back_equal_and_so_does_one_that_holds_every_heads(
 
 
 def test_what_is_shared_reads_as_an_array() -> None:
-    grouped = recording_models.grouped
+    grouped = recording_contract.grouped
     held = np.arange(2 * 2 * 5 * 3, dtype=np.float32).reshape(2, 2, 5, 3)
     whole, one = np.repeat(held, 3, axis=1), grouped(held, 6)
-    assert isinstance(one, recording_models.GroupedArray) and grouped(one, 6) is one
+    assert isinstance(one, recording_contract.GroupedArray) and grouped(one, 6) is one
     assert (one.shape, one.ndim, one.size, len(one)) == (whole.shape, 4, whole.size, 2)
     assert one.dtype == whole.dtype
     places = [0, -1, np.int64(1), slice(1), ..., (..., 1), (slice(None), slice(2), 1), ([1, 0],)]

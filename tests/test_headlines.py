@@ -23,6 +23,7 @@ from explorer.analysis import (
     words,
 )
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.word_classes import unread_language
 from explorer.app.layout import current_recording
 from explorer.app.state import jobs
 from explorer.panels import attention as attention_panels
@@ -30,7 +31,6 @@ from explorer.panels.choice import EVERY
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline, named, quoted, row, token
-from explorer.wording.model_descriptions import unread_language
 from models import model_names
 from models.contract.edits import WithoutScale, ZeroHead
 from models.contract.recording import Attention

@@ -7,9 +7,10 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -24,204 +25,142 @@ SOURCES = sorted(
     path for folder in ("models", "explorer", "pages") for path in (ROOT / folder).rglob("*.py")
 ) + [ROOT / "app.py", ROOT / "headlight.py"]
 LIGHT = {"__future__", "typing"}
-VIEW_IMPORTS = (
-    r"explorer\.(views|layout|panels|screens|state|text|analysis|components)\..*"
-    r"|models\.(recording|edits|results|example_texts|training_plan|chat|caching|run|drafts|model_card|model_names)"
+ABOVE = (
+    r"explorer\.app\.(views|layout|state|mounts).*"
+    r"|explorer\.(panels|screens|text|wording|analysis|components|figures)\..*"
+    r"|models\.((contract|runtime|own|tokens)\..*|live\.training_plan|example_texts|model_names)"
 )
 
-# Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may
+# Room, as a pattern of paths -> outside packages it may import, and parts of the project it may
 # import.
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(arrays|notices|path_integral|tokenizer_output|recording|edits|token_relations|shipped_models|example_texts|results|"
-        r"capabilities|model|argument_validation|training_plan|buffer_pool)\.py",
+        r"models/contract/.*",  # numpy alone; what a device is stands in one method
         {"numpy"},
-        r"models\.(arrays|notices|path_integral|tokenizer_output|devices|edits|results|recording|version|buffer_pool|cancellation|capabilities|argument_validation)",
+        r"models\.(contract\..*|version|network\.(devices|config))",
     ),
     (
-        r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py",
-        {"numpy"},
-        r"models\..*",
+        r"models/tokens/template_renderer\.py",
+        {"jinja2", "transformers"},
+        r"models\.(child_process|contract\.recording)",
     ),
     (
-        r"models/serve\.py",
-        {"numpy", "ray", "starlette"},
-        r"models\.(child_process|cluster|registry|recording|recording_file|edits)",
+        r"models/tokens/.*",
+        {"numpy", "tokenizers", "torch"},
+        r"models\.((tokens|contract)\..*|child_process|shipped_models)",
     ),
+    (
+        r"models/network/.*",
+        {"numpy", "torch", "safetensors"},
+        r"models\.((network|contract|tokens)\..*|shipped_models)",
+    ),
+    (r"models/readouts/.*", {"numpy", "torch"}, r"models\.(readouts|network|contract)\..*"),
+    (
+        r"models/live/.*",
+        {"torch", "safetensors"},
+        r"models\.((live|network|contract|tokens)\..*|child_process)",
+    ),
+    (
+        r"models/pretrained/.*",
+        {*"numpy torch transformers gguf huggingface_hub tokenizers safetensors tqdm".split()},
+        r"models\.((pretrained|readouts|network|contract|tokens)\..*|child_process|model_names)",
+    ),
+    (r"models/runtime/serve\.py", {"numpy", "ray", "starlette"}, r"models\.(?!training\.).*"),
+    (r"models/runtime/.*", {"numpy"}, r"models\.(?!training\.).*"),
+    (r"models/(own|inputs)/.*", {"numpy", "torch", "tokenizers"}, r"models\.(?!training\.).*"),
     (
         r"models/training/.*",
         {"numpy", "torch", "tokenizers", "safetensors", "tqdm", "sacrebleu"},
         r"models\..*",
     ),
+    (r"models/\w+\.py", set(), r"models\.(?!training\.).*"),
+    (r"explorer/wording/.*", set(), r"explorer\.wording\..*"),
+    (r"explorer/components/.*", {"numpy"}, r"explorer\.(components|wording)\..*"),
     (
-        r"models/pretrained/.*",
-        {*"numpy torch transformers gguf huggingface_hub tokenizers safetensors tqdm".split()},
-        r"models\.(?!training\.).*",
-    ),
-    (
-        r"models/chat_template\.py",
-        {"tokenizers"},
-        r"models\.(chat|encoding|recording|template_renderer|tokenizer)",
-    ),
-    (
-        r"models/template_renderer\.py",
-        {"jinja2", "transformers"},
-        r"models\.(child_process|recording)",
-    ),
-    (
-        r"models/.*",
-        {"numpy", "torch", "tokenizers", "safetensors", "tqdm"},
-        r"models\.(?!training\.).*",
+        r"explorer/figures/.*",
+        {"numpy", "quickjs", "typst", "plotly", "anywidget", "traitlets", "segno"},
+        r"explorer\.(figures|components|wording)\..*|models\.(contract\.(edits|notices|recording)|version)",
     ),
     (
         r"explorer/analysis/(facts|gallery|measure|opening|offers)\.py",  # which ask a model
         {"numpy"},
-        r"models\.(caching|cancellation|capabilities|edits|example_texts|model_names|recording|results|run)"
-        r"|explorer\.analysis\..*|explorer\.text\.(templates|model_descriptions)",
+        r"explorer\.(analysis|figures|wording)\..*|explorer\.text\.model_descriptions"
+        r"|models\.((contract|runtime)\..*|example_texts|model_names)",
     ),
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|version|token_relations|results|buffer_pool|edits|chat|capabilities|cancellation)"
-        r"|explorer\.analysis\..*|explorer\.text\.templates",
+        r"explorer\.(analysis|figures|wording)\..*"
+        r"|models\.(contract\..*|network\.buffer_pool|tokens\.chat|version)",
     ),
     (
         r"explorer/text/.*",
-        {"numpy"},
-        r"explorer\.(analysis|text)\..*|models\.(results|example_texts)",
-    ),
-    (r"explorer/app/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, VIEW_IMPORTS),
-    (
-        r"explorer/components/.*",
-        {"numpy", "streamlit"},
-        r"explorer\.components\..*|explorer\.qr_code|explorer\.analysis\.figures|explorer\.text\.templates",
+        set(),
+        r"explorer\.(analysis|figures|text|wording)\..*|models\.(contract\.results|example_texts)",
     ),
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.notebook_widget|explorer\.components\.codec"
-        r"|models\.(caching|run|drafts|host|notices|registry|model|model_card|model_names|unknown_words|cancellation|merges|recording|edits|results|chat|example_texts)",
+        r"explorer\.(panels|analysis|figures|text|wording)\..*|explorer\.components\.codec"
+        r"|models\.((contract|runtime|own|tokens)\..*|example_texts|model_names)",
     ),
     (
         r"explorer/screens/.*",
         set(),
-        r"explorer\.(screens|panels|analysis|text)\..*"
-        r"|models\.(caching|edits|example_texts|host|model_card|model_names|notices|recording|registry|run)",
+        r"explorer\.(screens|panels|analysis|figures|text|wording)\..*"
+        r"|models\.((contract|runtime|own)\..*|example_texts|model_names)",
     ),
     (
-        r"explorer/figure_(engine|export)\.py",
-        {"quickjs", "typst"},
-        r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|"
-        r"models\.(notices|version)",
+        r"explorer/(export|citation|cli)\.py",
+        {"pandas", "tqdm"},
+        r"explorer\.(analysis|figures|panels)\..*|explorer\.export"
+        r"|models\.((contract|runtime|inputs)\..*|version)",
     ),
-    (r"explorer/qr_code\.py", {"segno"}, r"()"),
-    (
-        r"explorer/notebook_widget\.py",
-        {"anywidget", "traitlets"},
-        r"explorer\.html_export(\.\w+)?",
-    ),
-    (
-        r"explorer/plotly_export\.py",
-        {"numpy", "plotly"},
-        r"explorer\.(analysis(\.figures)?|components(\.(bundle|codec))?|text\.templates)",
-    ),
-    (
-        r"explorer/(html_export|export|citation)\.py",
-        {"numpy", "pandas", "tqdm"},
-        r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?"
-        r"|models\.(registry|model|recording|version|edits|example_texts|run|notices"
-        r"|argument_validation)",
-    ),
-    (
-        r"explorer/cli\.py",
-        set(),
-        r"explorer\.export|"
-        r"models\.(registry|model|notices|recorded_model|recording|recording_file|version)",
-    ),
-    (
-        r"explorer/app/server/prefetch\.py",
-        {"numpy", "starlette", "streamlit"},
-        r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|panels\..*|screens\.screen|components\..*)|models\.(recording|model_names)",
-    ),
-    (
-        r"explorer/app/server/panel\.py",
-        {"anyio", "starlette"},
-        r"explorer\.(html_export|components\.bundle|panels\.(address|link_words|spec)|text\.templates)"
-        r"|explorer\.(server|state)\..*|models\.(caching|cancellation|version)",
-    ),
-    (
-        r"explorer/app/server/class_frame\.py",
-        {"starlette"},
-        r"explorer\.(html_export|components\.bundle)|explorer\.server\..*",
-    ),
-    (
-        r"explorer/app/server/shared_link\.py",  # its title is what the card tells
-        set(),
-        r"explorer\.(analysis\.facts|components\.bundle|panels\.(choice|link_words|spec)|text\.(templates|places))"
-        r"|explorer\.state\..*|models\.(caching|model_names|run)",
-    ),
-    (r"explorer/app/server/client_address\.py", {"starlette", "uvicorn"}, r"()"),
-    (
-        r"explorer/app/server/limits\.py",
-        {"streamlit", "starlette", "google", "itsdangerous"},
-        r"explorer\.(server|state)\..*|explorer\.text\.templates",
-    ),
-    (
-        r"explorer/app/server/.*",
-        {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
-        r"explorer\.(components\.bundle|text\.(templates|places))|explorer\.(server|state|classroom)\..*"
-        r"|models\.(registry|model|caching|model_names)",
-    ),
-    (r"explorer/app/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
+    (r"explorer/app/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, ABOVE),
+    (r"explorer/app/classroom/redis_store\.py", {"redis"}, r"explorer\.app\.classroom\.store"),
     (
         r"explorer/app/classroom/.*",
         {"starlette", "itsdangerous"},
-        r"explorer\.(classroom|state|server)\..*|explorer\.(qr_code|components\.bundle|text\.(templates|places|lesson))",
+        r"explorer\.app\.(classroom|state|server)\..*"
+        r"|explorer\.(components\.bundle|figures\.qr_code|text\.(places|lesson)|wording\..*)",
     ),
+    (r"explorer/app/server/client_address\.py", {"starlette", "uvicorn"}, r"()"),
     (
-        r"explorer/app/state/url_state\.py",
-        {"streamlit"},
-        r"explorer\.(state|text)\..*|explorer\.panels\.(choice|link_words|spec)|explorer\.screens\.(link|needs)"
-        r"|models\.(example_texts|recording|run)",
+        r"explorer/app/server/.*",
+        {*"anyio google itsdangerous numpy segno starlette streamlit".split()},
+        r"explorer\.app\.(server|state|classroom)\..*"
+        r"|explorer\.(analysis|components|figures|panels|screens|text|wording)\..*"
+        r"|models\.((contract|runtime)\..*|model_names|version)",
     ),
     (
         r"explorer/app/state/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(state|text)\..*|models\.(registry|model|notices|recorded_model|recording|edits|"
-        r"example_texts|results|"
-        r"capabilities|cancellation|live_training|training_plan|buffer_pool|cache|host|caching|run|drafts|"
-        r"model_card|model_names)",
+        r"explorer\.app\.state\..*|explorer\.(panels|screens|text|wording)\..*"
+        r"|models\.(?!training\.|network\.(?!buffer_pool)).*",
+    ),
+    (
+        r"explorer/app/mounts\.py",
+        {"numpy", "streamlit"},
+        r"explorer\.(components|figures|wording)\..*",
     ),
     (
         r"explorer/app/layout/.*",
         {"streamlit"},
-        r"explorer\.(layout|screens|state|text|analysis|components|panels)\..*|explorer\.export"
-        r"|models\.(registry|recording|recording_file|edits|example_texts|results|capabilities|chat|caching|run|model_card|model_names)",
+        r"explorer\.app\.(layout|state|mounts).*"
+        r"|explorer\.(screens|text|wording|analysis|components|figures|panels)\..*|explorer\.export"
+        r"|models\.((contract|runtime|own|tokens)\..*|example_texts|model_names)",
     ),
-    (
-        r"explorer/main\.py",
-        {"streamlit"},
-        r"explorer\.(state\.(host|url_state|event_log|opened_recordings|scheduling|sessions|visit)|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs|text\.places)",
-    ),
-    (
-        r"pages/.*",
-        {"streamlit"},
-        r"explorer\..*|models\.(recording|edits|results|example_texts|training_plan|caching|run|model_names)",
-    ),
-    (
-        r"explorer/app/views/.*",
-        {"streamlit"},
-        VIEW_IMPORTS,
-    ),
+    (r"explorer/app/views/.*", {"streamlit"}, ABOVE),
+    (r"explorer/app/main\.py", {"streamlit"}, r"explorer\.app\..*|explorer\.text\.places"),
+    (r"pages/.*", {"streamlit"}, r"explorer\.app\..*"),
     (
         r"headlight\.py",
         {"headlight_clone"},
-        r"explorer\.(analysis|citation|export|panels|screens\.screen|text)|models\."
-        r"(activation_dicts|argument_validation|array_model|edits|live_training|model|notices|recording|recording_file|registry|results|run|version|wrap)",
+        r"explorer\.(analysis|citation|export|panels|screens\.screen|text)"
+        r"|models\.((contract|runtime|inputs|live)\..*|version)",
     ),
-    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
+    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.app\..*"),
 ]
 
 
@@ -265,7 +204,7 @@ def standard(name: str) -> bool:
     return name.split(".")[0] in sys.stdlib_module_names
 
 
-def test_a_file_imports_only_what_its_floor_may() -> None:
+def test_a_file_imports_only_what_its_room_may() -> None:
     for path in SOURCES:
         name = path.relative_to(ROOT).as_posix()
         floor = next(each for each in FLOORS if re.fullmatch(each[0], name))
@@ -334,6 +273,35 @@ def test_no_circles() -> None:
 
     for module in graph:
         visit(module, ())
+
+
+def room_of(module: str) -> str:
+    """The folder that a module lies in; a loose one is a room by itself."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 else module
+
+
+def loaded_with(tree: ast.AST) -> Iterator[ast.ImportFrom]:
+    """The imports that run when a module is loaded: none of a function, or for types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.Try):
+            yield from loaded_with(node)
+
+
+def test_rooms_are_loaded_in_no_circle() -> None:
+    modules = {module_of(path) for path in SOURCES}
+    graph = defaultdict(set)
+    for path in SOURCES:
+        for node in loaded_with(parsed(path)):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                name = whole if whole in modules else node.module or ""
+                if is_project(name) and room_of(name) != room_of(module_of(path)):
+                    graph[room_of(module_of(path))].add(room_of(name))
+    assert len(graph) > 20
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.slow
@@ -458,7 +426,7 @@ def test_a_key_of_the_session_state_is_a_choice_or_a_field_of_the_visit() -> Non
 
 
 def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
-    frame = below("explorer/app/layout/", "explorer/components/")
+    frame = below("explorer/app/layout/", "explorer/app/mounts.py")
     around = {key for path in frame for _, key in keys_of(path)}
     assert {"presenter", "to class"} <= around
     for path in below("pages/", "explorer/app/views/"):

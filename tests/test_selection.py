@@ -37,7 +37,7 @@ def test_what_a_text_opens_on_is_chosen_in_one_module() -> None:
     )
     for path in (ROOT / "explorer").rglob("*.py"):
         assert not names.findall(path.read_text("utf-8")), path
-    for folder in ("views", "layout", "components"):
+    for folder in ("app/views", "app/layout", "components"):
         for path in (ROOT / "explorer" / folder).glob("*.py"):
             calls = re.findall(r"\bopening\.(\w+)\(", path.read_text("utf-8"))
             assert not calls, path

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import explorer
 from explorer.app.server.streamlit_patches import SessionValues, _gathered
 
-MAIN = str(Path(explorer.__file__).with_name("main.py"))
+MAIN = str(Path(explorer.__file__).with_name("app") / "main.py")
 
 
 def widgets() -> None:

@@ -68,7 +68,7 @@ PRIVATE = (
     r"one a line",
 )
 FOUND = re.compile("|".join(PRIVATE), re.IGNORECASE)
-TEXTS = ROOT / "explorer" / "text"
+TEXTS = tuple(ROOT / "explorer" / each for each in ("text", "wording"))
 # Sentences that the app offers as texts, and lines of Python.
 APART = ("text/example_contexts.py", "models/example_texts.py")
 # Choices and keys in TOML that nobody reads on screen.
@@ -91,7 +91,8 @@ def read_aloud(value: object, place: str) -> Iterator[tuple[str, str]]:
 def templates() -> list[tuple[str, str]]:
     return [
         each
-        for file in sorted(TEXTS.rglob("*.toml"))
+        for folder in TEXTS
+        for file in sorted(folder.rglob("*.toml"))
         for each in read_aloud(tomllib.loads(file.read_text("utf-8")), file.stem)
     ]
 
@@ -122,7 +123,7 @@ def constants(file: Path) -> list[tuple[str, str]]:
 
 def files() -> list[Path]:
     """The modules that write sentences of their own."""
-    folders = ("analysis", "text", "views", "layout", "panels")
+    folders = ("analysis", "text", "figures", "app/views", "app/layout", "panels")
     found = [file for name in folders for file in (ROOT / "explorer" / name).rglob("*.py")]
     found += (ROOT / "pages").glob("*.py")
     # Training writes to its console, and hands out measures by names that are kept in files.

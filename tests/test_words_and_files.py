@@ -182,7 +182,7 @@ SYMBOL = r'"data-symbol": "([^"]+)", "title": "([^"]+)"'  # of a formula, and wh
 
 @pytest.mark.slow
 def test_the_first_page_explains_its_terms_on_hover() -> None:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
+    app = AppTest.from_file(str(ROOT / "explorer" / "app" / "main.py"), default_timeout=120)
     app.session_state["why this name"], app.query_params["verify"] = True, "1"
     app.run()
     told = "\n".join(getattr(getattr(each, "proto", None), "help", "") for each in app.main)

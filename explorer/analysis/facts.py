@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis import coreference, head_naming, logit_lens, words
+from explorer.analysis import coreference, head_naming, logit_lens, word_classes, words
 from explorer.analysis.attention import argmax_id, axes, groups
 from explorer.analysis.findings import (
     ALIGNED,
@@ -28,7 +28,6 @@ from explorer.analysis.findings import (
     strongest_link,
 )
 from explorer.analysis.votes import Vote
-from explorer.wording import model_descriptions
 from models.contract.cancellation import TimeLimit
 from models.contract.recording import Attention, Recording
 from models.contract.results import softmax
@@ -109,7 +108,7 @@ class RecordingFacts:
     def unread_language(self) -> str:
         """What the model has read, where the text is in another language; else ""."""
         recording = self.recording
-        return model_descriptions.unread_language(recording.model.name, recording.text)
+        return word_classes.unread_language(recording.model.name, recording.text)
 
     def vote_on(self, attention: str, token: int) -> Vote | None:
         """What the heads say of a token of the rows; None where there is no vote on it."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from explorer.wording import model_descriptions
+
 FILE = Path(__file__).with_name("function_words.toml")
 APOSTROPHE = re.compile("['\u2019]")
 NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
@@ -291,3 +293,9 @@ def _is_accented(letter: str) -> bool:
 @lru_cache(maxsize=5000)
 def _is_latin(letter: str) -> bool:
     return unicodedata.name(letter, "").startswith("LATIN") or letter in "\u00aa\u00ba"
+
+
+def unread_language(name: str, text: str) -> str:
+    """The language that a model has read alone, where a text is in another one; else ""."""
+    code = model_descriptions.language(name)
+    return model_descriptions.LANGUAGES[code] if code and is_foreign(text, code) else ""

@@ -29,7 +29,7 @@ from explorer.figures.figure_engine import WORDS
 from models.contract.notices import tell
 from models.version import VERSION
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parents[1] / "app" / "static"
 REGULAR, BOLD = STATIC / "inter-regular.ttf", STATIC / "inter-bold.ttf"
 LETTER = 14.0  # pixels of the type that a sheet is laid out in
 TYPE = 8.0  # points of that type where a figure has a width: a paper's captions have as much

@@ -22,7 +22,7 @@ from explorer.wording.markdown_escape import in_html
 from models.version import VERSION
 
 STYLE = Path(__file__).with_name("html_export.css")
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parents[1] / "app" / "static"
 OF_A_FORMULA = b'"data-symbol"'  # stands in what a view with formulas sends
 # Nothing but what stands in the file: no request can leave it, whatever its text says.
 POLICY = (

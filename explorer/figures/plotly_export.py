@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from explorer.components import bundle, codec
-from explorer.figures import kinds as figures
+from explorer.figures import kinds
 from explorer.wording.templates import sentences
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Colours:
         return [[0, self.categorical[1]], [0.5, self.paper], [1, self.categorical[0]]]
 
 
-def figure(all_of: Sequence[figures.Figure], title: str, dark: bool = False) -> go.Figure:
+def figure(all_of: Sequence[kinds.Figure], title: str, dark: bool = False) -> go.Figure:
     """Figures as one of Plotly's; of those behind a slider the one that is on show. Raises
     ValueError where Plotly is not installed."""
     if find_spec("plotly") is None:
@@ -128,13 +128,13 @@ def safe(text: str) -> str:
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
-def _leaves(all_of: Sequence[figures.Figure]) -> Iterator[figures.Figure]:
+def _leaves(all_of: Sequence[kinds.Figure]) -> Iterator[kinds.Figure]:
     """The figures themselves: those of a stack, and of steps what is on show."""
     for each in all_of:
         match each:
-            case figures.Stack():
+            case kinds.Stack():
                 yield from _leaves(each.figures)
-            case figures.Steps():
+            case kinds.Steps():
                 yield from _leaves([each.whole] if each.whole is not None else [])
                 yield from _leaves(each.frames[each.current].figures)
             case _:
@@ -192,7 +192,7 @@ def _high(rows: int) -> float:
 # ---- matrices ------------------------------------------------------------------------------------
 
 
-def _matrix(one: figures.Matrix, look: Colours) -> list[Plot]:
+def _matrix(one: kinds.Matrix, look: Colours) -> list[Plot]:
     low, high, scale = one.low, one.high, look.two if one.signed else look.one
     if one.signed:
         low = -high
@@ -227,7 +227,7 @@ def _matrix(one: figures.Matrix, look: Colours) -> list[Plot]:
     return [Plot(one.title, [trace, *([marks] if places else [])], x, y, _high(len(one.rows)))]
 
 
-def _head_matrices(one: figures.HeadMatrices, look: Colours) -> list[Plot]:
+def _head_matrices(one: kinds.HeadMatrices, look: Colours) -> list[Plot]:
     layers, heads, rows, columns = one.shape
     cells = np.asarray(one.weights["cells"], np.float64).reshape(one.shape)
     peak = np.asarray(one.weights["peak"], np.float64).reshape(layers, heads, 1, 1)
@@ -259,7 +259,7 @@ def _head_matrices(one: figures.HeadMatrices, look: Colours) -> list[Plot]:
     return [Plot(one.title, [trace], x | {"showgrid": False}, y, max(160, layers * 90))]
 
 
-def _linked_weights(one: figures.LinkedWeights, look: Colours) -> list[Plot]:
+def _linked_weights(one: kinds.LinkedWeights, look: Colours) -> list[Plot]:
     weights = codec.unfold(one.weights).reshape(len(one.rows), -1)
     lengths = np.asarray(one.weights.get("runs", [weights.size]))
     allowed = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)[: weights.size]
@@ -270,7 +270,7 @@ def _linked_weights(one: figures.LinkedWeights, look: Colours) -> list[Plot]:
     return [Plot(one.title, [trace], x, y, _high(len(one.rows)))]
 
 
-def _links(one: figures.Links, look: Colours) -> list[Plot]:
+def _links(one: kinds.Links, look: Colours) -> list[Plot]:
     values = np.asarray(one.weights).reshape(len(one.left), len(one.right))
     trace, x, y = _heat(values, one.left, one.right, look.one, zmin=0, zmax=1)
     left, right = (safe(each) for each in one.sides)
@@ -278,7 +278,7 @@ def _links(one: figures.Links, look: Colours) -> list[Plot]:
     return [Plot(one.title, [trace], x, y, _high(len(one.left)))]
 
 
-def _token_row(one: figures.TokenRow, look: Colours) -> list[Plot]:
+def _token_row(one: kinds.TokenRow, look: Colours) -> list[Plot]:
     weights = np.asarray(one.weights, np.float64)
     heights = weights if weights.size else np.full(len(one.tokens), np.nan)
     trace, x, y = _heat(heights[None], ("",), one.tokens, look.one, zmin=0, zmax=1, showscale=False)
@@ -294,7 +294,7 @@ def _token_row(one: figures.TokenRow, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, x, y, 3 * ROW)]
 
 
-def _sentence_votes(one: figures.SentenceVotes, look: Colours) -> list[Plot]:
+def _sentence_votes(one: kinds.SentenceVotes, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     colours = (look.primary, *look.categorical[1:3])
     along = np.linspace(0, np.pi, 30)
@@ -315,16 +315,16 @@ def _sentence_votes(one: figures.SentenceVotes, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, plain, plain)]
 
 
-def _cloze(one: figures.Cloze, look: Colours) -> list[Plot]:
+def _cloze(one: kinds.Cloze, look: Colours) -> list[Plot]:
     places = range(len(one.tokens))
     line = [("[ ]" if at in one.blanks and not one.tokens[at] else one.tokens[at]) for at in places]
     spaces = [" " if each else "" for each in one.spaced]
     sentence = "".join(space + word for space, word in zip(spaces, line)).strip()
     title = " ".join(filter(None, (one.title, sentence)))
-    return _bars(figures.Bars(title, columns=("",), rows=one.rows, high=1.0), look)
+    return _bars(kinds.Bars(title, columns=("",), rows=one.rows, high=1.0), look)
 
 
-def _strips(one: figures.Strips, look: Colours) -> list[Plot]:
+def _strips(one: kinds.Strips, look: Colours) -> list[Plot]:
     wide = max((len(each.values) for each in one.strips), default=0)
     values, shades = (np.full((len(one.strips), wide), np.nan) for _ in range(2))
     for at, each in enumerate(one.strips):
@@ -339,7 +339,7 @@ def _strips(one: figures.Strips, look: Colours) -> list[Plot]:
 # ---- bars and curves -----------------------------------------------------------------------------
 
 
-def _bars(one: figures.Bars, look: Colours) -> list[Plot]:
+def _bars(one: kinds.Bars, look: Colours) -> list[Plot]:
     plots = []
     for at, column in enumerate(one.columns):
         has = [row for row in one.rows if at < len(row.values)]
@@ -380,7 +380,7 @@ def _bars(one: figures.Bars, look: Colours) -> list[Plot]:
     return plots
 
 
-def _chart(one: figures.Chart, look: Colours) -> list[Plot]:
+def _chart(one: kinds.Chart, look: Colours) -> list[Plot]:
     rest = [each for each in look.categorical if each != look.primary]
     traces: list[dict[str, Any]] = []
     for at, each in enumerate(one.series):
@@ -407,7 +407,7 @@ def _chart(one: figures.Chart, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, *_chart_axes(one), is_square=one.square)]
 
 
-def _guide(place: float, text: str, one: figures.Chart, look: Colours) -> dict[str, Any]:
+def _guide(place: float, text: str, one: kinds.Chart, look: Colours) -> dict[str, Any]:
     """A dashed line across a chart."""
     values = [np.asarray(each.y, np.float64) for each in one.series]
     every = np.concatenate([*values, [0.0]]) if values else np.zeros(1)
@@ -425,7 +425,7 @@ def _guide(place: float, text: str, one: figures.Chart, look: Colours) -> dict[s
     }
 
 
-def _chart_axes(one: figures.Chart) -> tuple[dict[str, Any], dict[str, Any]]:
+def _chart_axes(one: kinds.Chart) -> tuple[dict[str, Any], dict[str, Any]]:
     x: dict[str, Any] = {"title": {"text": safe(one.x_title)}}
     y: dict[str, Any] = {"title": {"text": safe(one.y_title)}}
     for axis, is_log, ends in ((x, one.log_x, one.x_range), (y, one.log_y, one.y_range)):
@@ -444,7 +444,7 @@ def _chart_axes(one: figures.Chart) -> tuple[dict[str, Any], dict[str, Any]]:
 # ---- points --------------------------------------------------------------------------------------
 
 
-def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
+def _plane(one: kinds.Plane, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     symbols = ("circle", "diamond", "square", "cross")
     for kind, cloud in enumerate(one.clouds):
@@ -491,7 +491,7 @@ def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
     return [Plot(title, traces, x, y, 1.5 * TALL, is_square=not one.apart)]
 
 
-def _graph(one: figures.Graph, look: Colours) -> list[Plot]:
+def _graph(one: kinds.Graph, look: Colours) -> list[Plot]:
     n = len(one.nodes)
     angles = 2 * np.pi * np.arange(n) / max(1, n)
     places = np.stack([np.sin(angles), np.cos(angles)], axis=1)
@@ -506,7 +506,7 @@ def _graph(one: figures.Graph, look: Colours) -> list[Plot]:
     return [_nodes(one.title, places, labels, one.strengths, one.edges, look)]
 
 
-def _picture_card(one: figures.PictureCard, look: Colours) -> list[Plot]:
+def _picture_card(one: kinds.PictureCard, look: Colours) -> list[Plot]:
     words = [(word, row) for row, text in enumerate(one.texts) for word in text]
     counts = [at for text in one.texts for at in range(len(text))]
     places = np.array([(at, -2.0 * row) for at, (_, row) in zip(counts, words)]).reshape(-1, 2)
@@ -520,7 +520,7 @@ def _nodes(
     places: np.ndarray,
     labels: Sequence[str],
     strengths: Sequence[float],
-    edges: Sequence[figures.Edge],
+    edges: Sequence[kinds.Edge],
     look: Colours,
 ) -> Plot:
     """Nodes at places (node, 2) with edges between them; the weight of an edge is at its middle."""
@@ -573,7 +573,7 @@ def _nodes(
     return Plot(title, traces, none, none, max(TALL, ROW * len(labels)))
 
 
-def _sphere(one: figures.Sphere, look: Colours) -> list[Plot]:
+def _sphere(one: kinds.Sphere, look: Colours) -> list[Plot]:
     """The arrows as seen along the third axis, with all three components where one points."""
     colours = look.ink, look.categorical[1], look.primary
     traces: list[dict[str, Any]] = [
@@ -592,7 +592,7 @@ def _sphere(one: figures.Sphere, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, {}, {}, is_square=True)]
 
 
-def _dials(one: figures.Dials, look: Colours) -> list[Plot]:
+def _dials(one: kinds.Dials, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     for at, dial in enumerate(one.dials):
         arrows = (
@@ -621,7 +621,7 @@ def _dials(one: figures.Dials, look: Colours) -> list[Plot]:
 # ---- diagrams ------------------------------------------------------------------------------------
 
 
-def _product(one: figures.Product, look: Colours) -> list[Plot]:
+def _product(one: kinds.Product, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     places: list[float] = []
     left = 0.0
@@ -656,7 +656,7 @@ def _product(one: figures.Product, look: Colours) -> list[Plot]:
 
 
 def _factor_cells(
-    one: figures.Factor, place: tuple[float, float], size: tuple[float, float], look: Colours
+    one: kinds.Factor, place: tuple[float, float], size: tuple[float, float], look: Colours
 ) -> dict[str, Any]:
     """The numbers of a matrix, spread over its box. place: left and top; size: high and wide."""
     (left, top), (height, width) = place, size
@@ -696,7 +696,7 @@ def _word(x: float, y: float, text: str, colour: str) -> dict[str, Any]:
     return {"type": "scatter", "mode": "text"} | words
 
 
-def _network(one: figures.Network, look: Colours) -> list[Plot]:
+def _network(one: kinds.Network, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     tallest = max((len(each.values) for each in one.layers), default=1)
     for at, each in enumerate(one.layers):
@@ -727,7 +727,7 @@ def _network(one: figures.Network, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, axis, {"visible": False})]
 
 
-def _relay(one: figures.Relay, look: Colours) -> list[Plot]:
+def _relay(one: kinds.Relay, look: Colours) -> list[Plot]:
     n = len(one.words)
     values = np.asarray(one.values, np.float64)
     texts = [one.text if at == 0 else "" for at in range(n)]
@@ -760,7 +760,7 @@ def _relay(one: figures.Relay, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, x, {"range": [-0.25, 1.7], "showgrid": False})]
 
 
-def _branches(one: figures.Branches, look: Colours) -> list[Plot]:
+def _branches(one: kinds.Branches, look: Colours) -> list[Plot]:
     names, places = [], []
     for at, part in enumerate(one.parts):
         norm = (part.norm_name, 3.0 * at + (0.4 if part.norm == "pre" else 2.4))
@@ -812,16 +812,16 @@ def _table(
     return [Plot(title, [trace], height=ROW * (len(rows) + 2), kind="table")]
 
 
-def _text_table(one: figures.TextTable, look: Colours) -> list[Plot]:
+def _text_table(one: kinds.TextTable, look: Colours) -> list[Plot]:
     return _table(one.title, one.columns, one.rows, look)
 
 
-def _facts(one: figures.Facts, look: Colours) -> list[Plot]:
+def _facts(one: kinds.Facts, look: Colours) -> list[Plot]:
     return _table(one.title, ("", ""), one.facts, look)
 
 
-def _loops(one: figures.Loops, look: Colours) -> list[Plot]:
-    def rows(boxes: Sequence[figures.Box], depth: int) -> Iterator[tuple[str, str]]:
+def _loops(one: kinds.Loops, look: Colours) -> list[Plot]:
+    def rows(boxes: Sequence[kinds.Box], depth: int) -> Iterator[tuple[str, str]]:
         for each in boxes:
             yield "\u2003" * depth + each.text, each.count
             yield from rows(each.inside, depth + 1)
@@ -829,7 +829,7 @@ def _loops(one: figures.Loops, look: Colours) -> list[Plot]:
     return _table(one.title, ("", ""), list(rows(one.boxes, 0)), look)
 
 
-def _paper_figure(one: figures.PaperFigure, look: Colours) -> list[Plot]:
+def _paper_figure(one: kinds.PaperFigure, look: Colours) -> list[Plot]:
     """The blocks of both stacks, from below to above."""
     rows = [
         (tower.title, tower.count, block.name, block.text)
@@ -844,7 +844,7 @@ def _paper_figure(one: figures.PaperFigure, look: Colours) -> list[Plot]:
     return _table(one.title, ("", "", "", ""), [*rows, *answers], look)
 
 
-def _flow(one: figures.Flow, look: Colours) -> list[Plot]:
+def _flow(one: kinds.Flow, look: Colours) -> list[Plot]:
     rows = [label for band in one.bands for label in (*band.rows, *filter(None, (band.rest,)))]
     columns, shares = [], []
     for layer in one.layers:
@@ -859,39 +859,39 @@ def _flow(one: figures.Flow, look: Colours) -> list[Plot]:
         values = np.array(shares).T
         trace, x, y = _heat(values, rows[: len(values)], columns, look.one, zmin=0)
         traces.append(Plot(one.title, [trace], x, y, _high(len(values))))
-    bars = figures.Bars(
+    bars = kinds.Bars(
         title=one.says,
         columns=("",),
         rows=tuple(
-            figures.BarRow(each.label, (each.probability,), (each.text,)) for each in one.words
+            kinds.BarRow(each.label, (each.probability,), (each.text,)) for each in one.words
         ),
     )
     return traces + _bars(bars, look)
 
 
 KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
-    figures.Matrix: _matrix,
-    figures.Bars: _bars,
-    figures.HeadMatrices: _head_matrices,
-    figures.TokenRow: _token_row,
-    figures.SentenceVotes: _sentence_votes,
-    figures.Cloze: _cloze,
-    figures.Links: _links,
-    figures.LinkedWeights: _linked_weights,
-    figures.Chart: _chart,
-    figures.Strips: _strips,
-    figures.Graph: _graph,
-    figures.TextTable: _text_table,
-    figures.Dials: _dials,
-    figures.Sphere: _sphere,
-    figures.Loops: _loops,
-    figures.PictureCard: _picture_card,
-    figures.Flow: _flow,
-    figures.Facts: _facts,
-    figures.Plane: _plane,
-    figures.PaperFigure: _paper_figure,
-    figures.Product: _product,
-    figures.Network: _network,
-    figures.Relay: _relay,
-    figures.Branches: _branches,
+    kinds.Matrix: _matrix,
+    kinds.Bars: _bars,
+    kinds.HeadMatrices: _head_matrices,
+    kinds.TokenRow: _token_row,
+    kinds.SentenceVotes: _sentence_votes,
+    kinds.Cloze: _cloze,
+    kinds.Links: _links,
+    kinds.LinkedWeights: _linked_weights,
+    kinds.Chart: _chart,
+    kinds.Strips: _strips,
+    kinds.Graph: _graph,
+    kinds.TextTable: _text_table,
+    kinds.Dials: _dials,
+    kinds.Sphere: _sphere,
+    kinds.Loops: _loops,
+    kinds.PictureCard: _picture_card,
+    kinds.Flow: _flow,
+    kinds.Facts: _facts,
+    kinds.Plane: _plane,
+    kinds.PaperFigure: _paper_figure,
+    kinds.Product: _product,
+    kinds.Network: _network,
+    kinds.Relay: _relay,
+    kinds.Branches: _branches,
 }

@@ -15,7 +15,7 @@ from explorer.analysis import flow, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.analysis.word_classes import is_word as is_text_word
-from explorer.figures import kinds as figures
+from explorer.figures import kinds
 from explorer.figures.csv import Columns
 from explorer.figures.formatting import (
     Written,
@@ -689,10 +689,10 @@ def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
     words, tokens = sentences(CONCEPT, "neurons"), on.at.stream.tokens
     sizes = abs(units.fires[rank])
     most = int(sizes.argmax())
-    visible = figures.window(len(tokens), (most, on.at.token), N_TOKENS)
+    visible = kinds.window(len(tokens), (most, on.at.token), N_TOKENS)
     value = fixed(float(units.fires[rank, most]))
     note = words("most", word=tokens[most], token=most, value=value)
-    if limit := figures.truncation_note(len(visible), len(tokens)):
+    if limit := kinds.truncation_note(len(visible), len(tokens)):
         note += f" {words('shown', tokens=limit)}"
     return TokenRow(
         title=words("fires", unit=int(units.strongest[rank])),
@@ -804,13 +804,13 @@ def _by_source(
     own = strongest[0] * n_heads + strongest[1]
     listed = listed if own in listed else np.sort([own, *listed[:-1]])
     most = np.argsort(-np.abs(flat[listed]).max(axis=0), kind="stable")
-    most = most[seen[most]][: figures.MOST_TOKENS]
+    most = most[seen[most]][: kinds.MOST_TOKENS]
     places = np.sort(most if strongest[2] in most else [strongest[2], *most[:-1]])
     cells = flat[np.ix_(listed, places)]
     row, column = list(listed).index(own), list(places).index(strongest[2])
     return Matrix(
         title=words("heads"),
-        note=figures.truncation_note(len(places), int(seen.sum())),
+        note=kinds.truncation_note(len(places), int(seen.sum())),
         rows=tuple(f"L{at // n_heads} H{at % n_heads}" for at in listed.tolist()),
         columns=tuple(keys.tokens[at] for at in places),
         values=cells,

@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import ffn, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.terminology import unit_formula
-from explorer.figures import kinds as figures
+from explorer.figures import kinds
 from explorer.figures.formatting import Written, fixed, percent, plural
 from explorer.figures.kinds import (
     BarRow,
@@ -263,10 +263,10 @@ def _tokens(selection: StreamSelection, hidden: FFNActivations, unit: int) -> To
     words, tokens = sentences(CONCEPT, "units"), selection.stream.tokens
     sizes = np.abs(hidden.by_token[:, unit])
     most = int(sizes.argmax())
-    visible = figures.window(len(tokens), (most, selection.token), N_TOKENS)
+    visible = kinds.window(len(tokens), (most, selection.token), N_TOKENS)
     value = fixed(float(hidden.by_token[most, unit]))
     note = words("most", word=tokens[most], token=most, value=value)
-    if limit := figures.truncation_note(len(visible), len(tokens)):
+    if limit := kinds.truncation_note(len(visible), len(tokens)):
         note += f" {words('visible', tokens=limit)}"
     return TokenRow(
         title=words("by_token", unit=unit),

@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.analysis import logit_lens, score_parts
 from explorer.analysis.score_parts import Largest, SourceRow
-from explorer.figures import kinds as figures
+from explorer.figures import kinds
 from explorer.figures.formatting import fixed, hundredths, percent, plural, power, signed
 from explorer.figures.kinds import BarRow, Bars, Matrix, TokenRow
 from explorer.panels import spec
@@ -378,10 +378,10 @@ def _tokens(cell: ScoreCell, way: ScorePath) -> TokenRow:
         if step.stream == stream.name:
             named.setdefault(step.token, words("at_step"))
     named.pop(-1, None)
-    visible = figures.window(len(stream.tokens), sorted(named), N_TOKENS).tolist()
+    visible = kinds.window(len(stream.tokens), sorted(named), N_TOKENS).tolist()
     return TokenRow(
         title=words("tokens"),
-        note=figures.truncation_note(len(visible), len(stream.tokens)),
+        note=kinds.truncation_note(len(visible), len(stream.tokens)),
         tokens=tuple(stream.tokens[at] for at in visible),
         selected=visible.index(query) if query in visible else -1,
         texts=tuple(named.get(at, "") for at in visible),

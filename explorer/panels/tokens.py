@@ -22,7 +22,7 @@ from explorer.wording.templates import sentences
 from models import model_names
 from models.runtime.caching import loaded
 from models.runtime.run import Run
-from models.tokens import merges as merges_models
+from models.tokens import merges as merges_tokens
 
 CONCEPT = "tokens"
 OTHERS = ("decoder", "encoder", "translator", "minilm")  # whose tokenizers read the word too
@@ -91,13 +91,13 @@ def merges(run: Run, token: InPieces = OPENS) -> Panel:
     )
 
 
-def _merges(run: Run, stream: Any, token: int) -> merges_models.Merges | None:
+def _merges(run: Run, stream: Any, token: int) -> merges_tokens.Merges | None:
     """The merges of the word that holds a token, None where the tokenizer merges no pairs."""
     if stream.special[token]:
         return None
     at = int((~stream.special[:token]).sum())
     try:
-        made = merges_models.merges(run.loaded.tokenizer.rules, run.text, at)
+        made = merges_tokens.merges(run.loaded.tokenizer.rules, run.text, at)
     except (ValueError, AttributeError):  # another rule, or a model without one
         return None
     return made if int(stream.ids[token]) in made.ids else None
@@ -119,7 +119,7 @@ def _words_in_pieces(groups: Groups, group: int) -> TokenRow:
     )
 
 
-def _steps(made: merges_models.Merges | None, slots: dict[str, Any]) -> tuple[Figure, ...]:
+def _steps(made: merges_tokens.Merges | None, slots: dict[str, Any]) -> tuple[Figure, ...]:
     """The pieces after each merge, one below the other, the new one framed."""
     if made is None:
         return ()
@@ -152,7 +152,7 @@ def _by_model(run: Run, word: str, slots: dict[str, Any]) -> tuple[Bars, dict[st
         model = run.loaded if name == run.model else loaded(name)
         if (rules := model.tokenizer.rules) is None:  # a tokenizer in Python
             continue
-        read = merges_models.ids_of(rules, word)
+        read = merges_tokens.ids_of(rules, word)
         ids = [id for id in read if id not in model.tokenizer.special]
         pieces = DOT.join(model.labels(ids))
         label = words("model", model=model_names.title(name), n=f"{model.card.n_vocab:,}")

@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from explorer.analysis import word_classes
-
 LACKING = "-no-"  # stands in the names of models that were trained without a part
 UNOPENED = "is fetched when you choose it"  # the purpose of a model that nobody has opened
 RECORDED = "from a file"  # the purpose of a recording
@@ -133,12 +131,6 @@ LANGUAGE = {"translator": "French", "translator-small": "French"}  # that a mode
 def language(name: str) -> str:
     """The code of the language that a model has read alone; "" where none is known."""
     return _descriptions().get(name.partition("@")[0], {}).get("language", "")
-
-
-def unread_language(name: str, text: str) -> str:
-    """The language that a model has read alone, where a text is in another one; else ""."""
-    code = language(name)
-    return LANGUAGES[code] if code and word_classes.is_foreign(text, code) else ""
 
 
 def examples(name: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from models.contract.arrays import Numbers
 from models.contract.edits import (
@@ -22,7 +22,9 @@ from models.contract.edits import (
     last_of,
 )
 from models.contract.recording import Card
-from models.network.config import Config
+
+if TYPE_CHECKING:
+    from models.network.config import Config
 
 MAX_EDITS = 400
 # A field's values by what its type begins with; a truth value is no number.

@@ -58,6 +58,9 @@ from models.contract.results import (
     TrainingStep,
 )
 
+MODELS = (__package__ or "").rpartition(".")[0]  # the package of all models
+OWN = f"{MODELS}.own.own_source"  # the source of models in our own classes
+
 
 def _complete(shares: np.ndarray, whole: float, steps: int) -> np.ndarray:
     """Integrated gradients as they are (token), with a warning where their sum misses the change of
@@ -666,14 +669,14 @@ class Model:
 
     def _patching(self) -> Any:
         """The module of sweeps. Raises ValueError where nothing can be run."""
-        if not hasattr(self._source, "patch_run") and self.source != f"{__package__}.own_source":
+        if not hasattr(self._source, "patch_run") and self.source != OWN:
             return self._readout("patching")
-        return self._placed(import_module(f"{__package__}.readouts.patching"))
+        return self._placed(import_module(f"{MODELS}.readouts.patching"))
 
     def _readout(self, name: str) -> Any:
-        if self.source != f"{__package__}.own_source":
+        if self.source != OWN:
             raise ValueError(import_module(self.source).hidden(self, name))
-        return self._placed(import_module(f"{__package__}.readouts.{name}"))
+        return self._placed(import_module(f"{MODELS}.readouts.{name}"))
 
     def _placed(self, module: Any) -> Any:
         """A module whose functions run where the network lies, in the bits of its weights."""

@@ -27,7 +27,7 @@ from models.contract.argument_validation import expect_ids, text_or_ids
 from models.contract.capabilities import TextGenerator
 from models.contract.edit_validation import check, check_length
 from models.contract.edits import Edit, PatchHead, PatchPath, PatchSite
-from models.contract.model import Model
+from models.contract.model import OWN, Model
 from models.contract.notices import tell_cut
 from models.contract.recording import Attention, Card, NotFinite, Recording
 from models.network import devices, generation, quantization
@@ -97,7 +97,7 @@ class OwnModel(Model):
     special tokens before and after a text. `chat`: the template in which chats are read, None for a
     model that was trained on none."""
 
-    source: ClassVar[str] = f"{__package__}.own_source"
+    source: ClassVar[str] = OWN
     card: Card
     tokenizer: Tokenizer
     network: Transformer = field(repr=False)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from models.contract.edits import Edit, SideBySide, applies
 from models.contract.recording import Stream
 from models.contract.results import Norm, Rotary
-from models.network import layers as layers_models
+from models.network import layers as layers_network
 from models.network.own_model import OwnModel
 from models.network.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, LastNorm, Layer
 
@@ -26,7 +26,7 @@ def norms(model: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[st
     layers = layers_of(model, stream)
     last_norm: Any = last_norm_of(model, stream)
     embedding = model.network.embedding
-    norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
+    norm_modules: dict[str, tuple[layers_network.Norm | None, int | None]] = (
         # That of narrow embeddings is none of the stream's.
         {"embed": (embedding.norm if embedding.widen is None else None, None)}
         | {
@@ -42,7 +42,7 @@ def norms(model: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[st
             _numbers(norm.weight),
             _or_zeros(norm.bias, len(norm.weight)),
             float(norm.eps),
-            not layers_models.is_rms(norm, edits, layer),
+            not layers_network.is_rms(norm, edits, layer),
         )
         for name, (norm, layer) in norm_modules.items()
         if norm is not None
@@ -87,7 +87,7 @@ def rotary(model: OwnModel, attention: str, layer: int) -> Rotary | None:
     if of.q_norm is not None or of.rotation_angles(()) is None:
         return None
     how = config.rotary_base, config.rotary_share, config.rotary_scaling
-    angles = layers_models.rotary_frequencies(of.d_head, *how).double().numpy()
+    angles = layers_network.rotary_frequencies(of.d_head, *how).double().numpy()
     return Rotary(_matrix(of.w_q), _matrix(of.w_k), angles)
 
 

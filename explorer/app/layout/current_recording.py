@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import coreference
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.questions import is_question
+from explorer.analysis.word_classes import unread_language
 from explorer.app.state import event_log, jobs, url_state
 from explorer.app.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.app.state.settings import well_formed
@@ -24,7 +25,7 @@ from explorer.figures.formatting import CHARACTER_PART, plural
 from explorer.panels.choice import declared
 from explorer.screens.subjects import under_edits
 from explorer.wording.markdown_escape import literal
-from explorer.wording.model_descriptions import examples, origin, scores, taught, unread_language
+from explorer.wording.model_descriptions import examples, origin, scores, taught
 from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import describe

@@ -20,14 +20,14 @@ from explorer.text import places
 from explorer.text.places import Tab
 from explorer.wording.templates import sentences
 
-EXPLORER = Path(__file__).resolve().parent.parent
-PAGES = EXPLORER.parent / "pages"
+APP = Path(__file__).resolve().parents[1]
+PAGES = APP.parents[1] / "pages"
 
 
 @cache
 def mark() -> str:
     """The app's mark as an address that holds it whole, as Streamlit itself would make it."""
-    svg = (EXPLORER / "static" / "headlight.svg").read_bytes()
+    svg = (APP / "static" / "headlight.svg").read_bytes()
     return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
@@ -150,7 +150,7 @@ def link(tab: str, label: str, choices: Mapping[str, object], key: str = "") -> 
     if url_state.fits_address(visit.text):
         at = {**url_state.link_parameters(), **words, "tab": tab}
         st.page_link(
-            f"../pages/{places.place_of(tab)}.py",
+            f"../../pages/{places.place_of(tab)}.py",
             label=label,
             icon=":material/arrow_forward:",
             query_params={name: word for name, word in at.items() if word},

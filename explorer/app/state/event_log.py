@@ -28,7 +28,7 @@ from models.contract.cancellation import NoRoom
 WORDS = sentences("server", "waits")
 
 log = logging.getLogger("headlight")
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SLOW = 3.0  # seconds after which a run is told of
 REPEATS = 60.0  # seconds in which an exception of one kind and place is one line
 MAX_KINDS = 256  # exceptions of which it is remembered that they were told
