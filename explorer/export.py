@@ -2,7 +2,7 @@
 needs no network.
 
     from explorer import export
-    from models import registry
+    from models.runtime import registry
 
     recording = registry.load("encoder").record("The animal was tired.")
     open("heads.html", "w", encoding="utf-8").write(export.page(recording))

@@ -314,7 +314,7 @@ def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> 
 KEPT = """
 import numpy as np
 from explorer.app.state import garbage_collection, host
-from models import caching
+from models.runtime import caching
 size = 64 * 2**20
 before, unaccounted = garbage_collection.in_memory(), garbage_collection.unaccounted()
 caching.get("a large thing", lambda: np.ones(size // 8))

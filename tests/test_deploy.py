@@ -247,7 +247,7 @@ def test_smollm2_runs_where_each_deployment_can_write_and_nowhere_else(tmp_path:
     command, settings = united(port)
     settings |= {"HOME": str(ROOT), "XDG_CACHE_HOME": "/var/cache"}
     wrapped = [*read_only(tmp_path / "nothing", "/nothing"), sys.executable, "-c"]
-    asked = "from models import registry; print(registry.names(), registry.absent())"
+    asked = "from models.runtime import registry; print(registry.names(), registry.absent())"
     said = subprocess.run(
         [*wrapped, asked], cwd=ROOT, env=os.environ | settings, capture_output=True, text=True
     )

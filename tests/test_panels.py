@@ -699,7 +699,7 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
     chosen = {"token": 3, "word": 7, "against": against}
     key = HEAD[model]
     panel = every()["attribution.logit"](run, **chosen, part=key)
-    added, largest = panel.figures
+    largest, added = panel.figures
     *groups, total = added.rows
     assert total.values[0] == pytest.approx(expected, abs=TOTAL)
     ends = np.cumsum([row.values[0] for row in groups])
@@ -813,7 +813,7 @@ def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: s
     choices = {"model": model, "token": "1", "part": key, "ffn": "1", "hidden": "none"}
     app = page_at("attribution", text=SCRIPT, **choices)
     parts, neurons, _ = panels_on(app)
-    assert [row["key"] for row in parts["figures"][1]["rows"] if row["selected"]] == [key]
+    assert [row["key"] for row in parts["figures"][0]["rows"] if row["selected"]] == [key]
     assert "layer 1" in neurons["title"]
     (link,) = (each for each in app.get("page_link") if each.proto.query_string)
     assert "layer=1&head=2" in link.proto.query_string
@@ -833,7 +833,7 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
 
     def compared(word: int, against: int | None) -> None:
         finding = panels_on(clean(app))[0]["finding"]
-        rows = panels_on(app)[0]["figures"][0]["rows"]
+        rows = panels_on(app)[0]["figures"][1]["rows"]
         expected = logits[word] - (0 if against is None else logits[against])
         assert f"is {signed(float(expected), 2)}." in finding
         assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=TOTAL)

@@ -80,7 +80,8 @@ import headlight
 from headlight import live_training
 from explorer.app.server import routes
 from explorer.app.state import garbage_collection
-from models import child_process, linear
+from models import child_process
+from models.network import linear
 from models.pretrained import machine_limits, sandbox
 
 recording = headlight.record("encoder", "The cat sat.")
