@@ -136,7 +136,7 @@ def test_every_panel_is_an_svg_with_the_words_and_numbers_of_its_figures(
     drawn = list(nodes_in(panel.figures))
     lost = [word for node in drawn for word in words_of(node) if not is_shown(word, texts)]
     assert not lost
-    if name != "card.headline":
+    if not name.startswith("card."):  # which has its own words
         assert is_shown(panel.title, texts) and any(f"model {model_of(name)}" in t for t in texts)
     assert not any("NaN" in each or "undefined" in each for each in texts)
 
