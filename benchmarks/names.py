@@ -57,8 +57,8 @@ import torch
 
 from explorer.analysis import coreference, findings, head_naming, votes, word_classes, words
 from explorer.analysis.findings import Finding
+from explorer.analysis.word_classes import unread_language
 from explorer.text import findings as findings_text
-from explorer.wording.model_descriptions import unread_language
 from models.contract.recording import Attention, Recording
 from models.network import own_model
 from models.network.transformer import Encoder, Transformer
