@@ -22,7 +22,9 @@ from explorer.figures import kinds as figures
 
 COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))
-WIDGET = COMPONENTS.parent / "notebook_widget.js"  # of a notebook, where none of the others is
+WIDGET = (
+    COMPONENTS.parent / "figures" / "notebook_widget.js"
+)  # of a notebook, where none of the others is
 LAYER = {
     *("axis", "bus", "matrix_canvas", "keys", "mount", "number_format", "svg_export", "theme"),
     *("tokens", "codec", "sentences", "cover", "allowed"),

@@ -27,6 +27,7 @@ from models.tokens import merges as merges_tokens
 CONCEPT = "tokens"
 OTHERS = ("decoder", "encoder", "translator", "minilm")  # whose tokenizers read the word too
 N_MODELS = 4
+BYTE = "\ufffd"  # as a letter
 MOST_MERGES = 3
 MOST_WORDS = 40
 DOT = " "  # between the pieces of a word
@@ -120,8 +121,9 @@ def _words_in_pieces(groups: Groups, group: int) -> TokenRow:
 
 
 def _steps(made: merges_tokens.Merges | None, slots: dict[str, Any]) -> tuple[Figure, ...]:
-    """The pieces after each merge, one below the other, the new one framed."""
-    if made is None:
+    """The pieces after each merge, one below the other, the new one framed; none of a word whose
+    pieces are bytes, which are no letters."""
+    if made is None or BYTE in made.letters:
         return ()
     words, steps = sentences(CONCEPT, "merges"), made.steps[-MOST_MERGES:]
     rows = [
