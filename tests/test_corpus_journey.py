@@ -40,7 +40,7 @@ def test_a_file_is_loaded_and_its_sentences_are_read(visitor: Visitor, tmp_path:
 
     load("short.csv", ";", SAID)
     page.get_by_role("button", name="Read 3 sentences").click()
-    page.wait_for_selector("text=over 3 sentences")
+    page.wait_for_selector("text=of 3 sentences")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     read = visitor.export(re.compile("Sentences with the highest.* as CSV")).read_text("utf-8")
     assert sorted(row["sentence"] for row in commented(read)[1]) == sorted(SAID)

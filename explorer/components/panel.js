@@ -135,7 +135,8 @@ function build(view, starts) {
   const style = { minHeight: view.finding?.style.minHeight || "" };
   const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
   view.finding = finding;
-  view.title = header.title && !header.bare && make("h2", { dir: "auto" }, ...titleOf(view));
+  view.title =
+    header.title && !header.bare ? make("h2", { dir: "auto" }, ...titleOf(view)) : undefined;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
   const tall = (/** @type {any} */ each) =>

@@ -311,8 +311,10 @@ function ofLesson({ asks }) {
 /** What a flow asks before its light is on: the line with its gap, and the words that are offered. @param {View} view */
 function ofStage({ picture }) {
   const { stage, steps } = bus.now;
-  if (!stage || !is(picture || inSight(), FLOW)) return undefined;
-  return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption: "" };
+  const of = picture || inSight();
+  if (!stage || !of || !is(of, FLOW)) return undefined;
+  const [caption = ""] = captions(viewOf(rootOf(of))?.header.caption || []);
+  return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption };
 }
 
 /** What is shown in the place of the page's own picture: of the class, of the lesson, or what the page asks; undefined for nothing. @param {View} view */
