@@ -93,8 +93,9 @@ def test_a_window_that_is_closed_and_opened_again_is_in_step(visitor: Visitor) -
     beside.wait_for_selector(".lesson_bar .where")
     wall.goto(f"{visitor.server}/_stcore/health")
     expect(speaker.locator(".waits")).to_contain_text("is closed")
-    beside.get_by_role("button", name="Speaker’s window").click()
-    speaker = visitor.context.pages[-1]
+    with beside.expect_popup() as window:
+        beside.get_by_role("button", name="Speaker’s window").click()
+    speaker = window.value
     present(beside)
     sees(speaker, 1)
     speaker.keyboard.press("ArrowLeft")
