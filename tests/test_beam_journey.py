@@ -187,12 +187,15 @@ def test_a_question_and_a_stop_are_read_on_the_wall(visitor: Visitor) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
     arrive(visitor, "")
     page.keyboard.press("p")
-    board = page.locator(".board svg").first
     before, after, _ = figure.asks
-    expect(board).to_contain_text("?")
-    texts = [each.strip() for each in board.locator("text").all_text_contents()]
-    assert texts == [*before.split(), "?", *after.split()]
+    asked = page.locator(".board .asked p").first  # as soon as the words to choose from are known
+    expect(asked).to_contain_text(before.strip())
+    expect(asked).to_contain_text(after.strip())
+    assert figure.lanes[0].label not in asked.inner_text().split()
+    assert asked.evaluate("each => parseFloat(getComputedStyle(each).fontSize)") >= 44
+    expect(page.locator(".board .offered span").nth(1)).to_be_visible()
     page.keyboard.press("Escape")
+    board = page.locator(".board svg").first
     arrive(visitor, "&flow_beam=1")
     page.keyboard.press("p")
     expect(board).to_contain_text(band.rows[band.selected])
