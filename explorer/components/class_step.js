@@ -69,7 +69,7 @@ export function press(key) {
   if (question && key !== "v") return tell(send(key === "a" ? "again" : "reveal"));
   if (question && open) return tell(send("close"));
   if (key !== "v" || (question && !revealed && hasAnswer(question))) return false;
-  const isGuessed = stage && question?.text !== stage.text;
+  const isGuessed = stage?.words && question?.text !== stage.text;
   const next = isGuessed ? ofStage(stage, steps) : steps?.question && ofStep(steps);
   return next ? tell(send("ask", { question: next })) : false;
 }
@@ -101,8 +101,9 @@ function isPast({ question, code }, stage) {
 }
 
 /** Hear what is true in this window: of who leads a class, what is asked by itself and what has passed. @param {Record<string, any>} now */
-export function keepStep({ lesson, steps, stage }) {
+export function keepStep({ lesson, steps, stage: asks }) {
   if (!leads(lesson)) return;
+  const stage = asks?.words && asks; // as soon as there are words to choose from
   const { question, code, number } = lesson;
   if (isPast(lesson, stage)) {
     if (passed === number) return;

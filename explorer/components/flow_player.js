@@ -666,6 +666,7 @@ function stage(view) {
     );
   };
   if (!figure.out || figure.isLate) view.beam.choose();
+  else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
   return make(
     "div",
     "stage",

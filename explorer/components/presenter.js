@@ -311,7 +311,7 @@ function ofLesson({ asks }) {
 /** What a flow asks before its light is on: the line with its gap, and the words that are offered. @param {View} view */
 function ofStage({ picture }) {
   const { stage, steps } = bus.now;
-  const of = picture || inSight();
+  const of = picture?.isConnected ? picture : inSight();
   if (!stage || !of || !is(of, FLOW)) return undefined;
   const [caption = ""] = captions(viewOf(rootOf(of))?.header.caption || []);
   return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption };
