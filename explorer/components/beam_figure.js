@@ -531,63 +531,6 @@ export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
   return top;
 }
 
-const STAGE = { sizes: [2.6, 2.2, 1.8, 1.5, 1.25, 1], lines: 3, high: 2.1 }; // in letters and sizes of type
-
-/** The question as a slide shows it: the line in the light, with a gap for what is asked. Returns the height. @param {Pen} pen @param {Flow} figure @param {import("./figures.js").Box} box */
-export function question(pen, { asks: [before, after], yours }, { x, y, width }) {
-  const { letter } = pen;
-  const gap = yours || "?";
-  const cut = before.length > 160 ? `…${before.slice(-160)}` : before;
-  const split = (/** @type {string} */ text) => text.split(/\s+/).filter(Boolean);
-  const words = [...split(cut), null, ...split(after.slice(0, 80))];
-  const room = width - 6 * letter;
-  const laid = (/** @type {number} */ size) => {
-    const style = { size, bold: true };
-    const space = pen.width("n", style) / 2;
-    /** @type {{ word: string | null, wide: number }[][]} */
-    const lines = [[]];
-    let long = 0;
-    for (const word of words) {
-      const wide = pen.width(word ?? gap, style) + (word === null ? 2.4 * size * letter : 0);
-      if (long && long + wide > room) [long, lines[lines.length]] = [0, []];
-      lines[lines.length - 1].push({ word, wide });
-      long += wide + space;
-    }
-    return { size, space, lines };
-  };
-  const ways = STAGE.sizes.map(laid);
-  const { size, space, lines } =
-    ways.find((way) => way.lines.length <= STAGE.lines) ?? ways[ways.length - 1];
-  const pitch = STAGE.high * size * letter;
-  const high = lines.length * pitch + 5 * letter;
-  pen.rect(x, y, width, high, { rx: letter, fill: DARK.paper });
-  const [a, b] = [y + 0.4 * high, y + 0.6 * high].map((each) => each.toFixed(1));
-  const [left, right] = [x + letter, x + width - letter].map((each) => each.toFixed(1));
-  pen.path(`M${left} ${a}L${right} ${y + letter}V${y + high - letter}L${left} ${b}Z`, "none", {
-    fill: "#f5a93a",
-    "fill-opacity": 0.25,
-  });
-  lines.forEach((line, row) => {
-    const whole = line.reduce((sum, { wide }) => sum + wide + space, -space);
-    const middle = y + 2.5 * letter + (row + 0.5) * pitch;
-    let at = x + (width - whole) / 2;
-    for (const { word, wide } of line) {
-      const style = { size, bold: true, fill: word === null ? DARK.primary : DARK.ink };
-      if (word === null)
-        pen.rect(at, middle - 0.75 * size * letter, wide, 1.5 * size * letter, {
-          rx: 0.4 * letter,
-          fill: "#0b0d13",
-          stroke: DARK.primary,
-          "stroke-width": 3,
-          "stroke-dasharray": "9 6",
-        });
-      pen.text(at + wide / 2, middle, word ?? gap, { ...style, anchor: "middle" });
-      at += wide + space;
-    }
-  });
-  return high;
-}
-
 /** What the axis of the lanes is of. @param {Flow} figure */
 export const axisOf = (figure) =>
   isEnd(figure)

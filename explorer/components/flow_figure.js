@@ -14,7 +14,6 @@ import {
   isAsked,
   isEnd,
   lanes,
-  question,
   share as partOf,
   stopOf,
   tag,
@@ -65,7 +64,6 @@ const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer
 
 /** @param {Pen} pen @param {Flow} figure @param {Box} box */
 export function flow(pen, figure, box) {
-  if (isAsked(figure) && pen.least) return question(pen, figure, box);
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
   figure.zoom = zoomOf(figure);

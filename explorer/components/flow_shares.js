@@ -1,7 +1,6 @@
 // @ts-check
 // What the curves of the whole machine are as wide as, and the same of fewer rows.
 
-import { isAsked } from "./beam_figure.js";
 import { chosenRow, labelsOf } from "./flow_rows.js";
 import { omitted } from "./omissions.js";
 
@@ -55,7 +54,6 @@ const FEWEST = 4; // rows from which on a slide has room for the note
 
 /** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most @param {number[]} [named] */
 export function cutFlow(figure, most, named = []) {
-  if (isAsked(figure)) return { ...figure, note: "" }; // there are no curves yet
   numbered(figure);
   const { bands } = figure;
   if (labelsOf(figure).length <= most) return figure;
