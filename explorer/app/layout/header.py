@@ -13,7 +13,7 @@ from explorer.app.state import event_log, models, opened_recordings, url_state
 from explorer.app.state.models import DEFAULT_MODEL
 from explorer.app.state.settings import settings, well_formed
 from explorer.app.state.visit import visit
-from explorer.screens import covered
+from explorer.screens.screen import asks_on, covered_on
 from explorer.text import places
 from explorer.wording import model_descriptions
 from explorer.wording.markdown_escape import literal
@@ -106,11 +106,11 @@ def sentence_field(names: list[str]) -> tuple[Any, Any]:
 def _covered_text() -> str:
     """The text without the word that the screen asks for, "" where it asks for none."""
     words, tab = url_state.words(), places.ROWS[visit.page]
-    if not (words.get("covered") or covered.asks_on(tab, words)):
+    if not (words.get("covered") or asks_on(tab, words)):
         return ""  # without a pass of the model
     run = Run(visit.model, visit.text)
     try:
-        text, _ = run.recording().texts_with_cover(covered.place_on(tab, run, words))
+        text, _ = run.recording().texts_with_cover(covered_on(tab, run, words))
     except ValueError:  # which the page says
         return ""
     return "" if text == visit.text else text

@@ -13,7 +13,7 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.app.state import models, url_state
 from explorer.app.state.settings import well_formed
 from explorer.components import bundle
-from explorer.panels import link_words, spec
+from explorer.panels import address, link_words
 from explorer.panels.choice import EVERY
 from explorer.text import places
 from explorer.wording.templates import sentences
@@ -84,7 +84,7 @@ def _headline(model: str, text: str, parameters: Mapping[str, str]) -> str:
         return ""
     words = {name: parameters[name] for name in AT_CARD if parameters.get(name)}
     try:
-        return spec.from_words("card.headline", run, words).finding.removesuffix(".")
+        return address.from_words("card.headline", run, words).finding.removesuffix(".")
     except ValueError:  # of a head that is not there
         return ""
 
