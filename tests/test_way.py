@@ -105,14 +105,14 @@ def test_a_screen_is_resolved_and_made_in_few_files() -> None:
 @pytest.mark.slow
 def test_the_tab_heads_is_drawn_in_few_files() -> None:
     """What its function enters, below the frame and the reading of the text: 56 files at commit
-    24b04e98, 63 when screens came, 66 since the vote of heads."""
+    24b04e98, 63 when screens came, 66 with the vote of heads."""
     app = page_at("heads")
 
     def draw(text: str) -> None:
         app.query_params["text"] = text
         clean(app.run())
 
-    expect_at_most(66, way(draw, read, "heads_tab"))
+    expect_at_most(59, way(draw, read, "heads_tab"))
 
 
 @pytest.mark.usefixtures("alone")
