@@ -18,10 +18,10 @@ from explorer.panels.choice import (
     parsed,
     resolved,
 )
-from explorer.panels.spec import DEFAULT_MODEL, PANELS, Panel, panel_names
+from explorer.panels.spec import PANELS, Panel, panel_names
 from explorer.wording.templates import sentences
 from models.contract.edits import from_line, to_line
-from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime.run import Run
 
 REFUSALS = sentences("selection", "refusals")

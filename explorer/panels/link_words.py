@@ -9,11 +9,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from explorer.analysis.findings import word_groups
 from explorer.panels.choice import EVERY
-from explorer.panels.spec import DEFAULT_MODEL
 from explorer.text import places
 from explorer.wording.templates import sentences
 from models.contract.recording import Recording
-from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
+from models.example_texts import ASKED_TEXT, DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime import registry
 
 SCREEN = sentences("selection", "screen")

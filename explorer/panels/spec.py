@@ -48,6 +48,7 @@ from explorer.wording.templates import sentences
 from models.contract.edits import describe, to_line
 from models.contract.model import Model
 from models.contract.recording import Recording
+from models.example_texts import DEFAULT_MODEL
 from models.runtime import registry
 from models.runtime.caching import picture_name
 from models.runtime.run import Run
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 FIGURES = sentences("selection", "figure_files")
 NOTES = sentences("frame", "text")
 Arguments = ParamSpec("Arguments")
-DEFAULT_MODEL = "encoder"  # of an address that names none
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 

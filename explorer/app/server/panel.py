@@ -29,12 +29,14 @@ from explorer.app.server.headers import FRAMES
 from explorer.app.server.limits import RETRY_SECONDS, SlotCounter, reader_group, slots
 from explorer.app.state import event_log, garbage_collection, models, scheduling
 from explorer.app.state.scheduling import Cancelled, cancellable, heavy_models, memory_budget
-from explorer.app.state.settings import settings, well_formed
+from explorer.app.state.settings import settings
 from explorer.components import bundle
 from explorer.figures import html_export
 from explorer.panels import address, link_words, spec
+from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 from models.contract.cancellation import NoRoom, TimeLimit
+from models.example_texts import DEFAULT_MODEL
 from models.runtime import caching
 from models.runtime.caching import loaded
 from models.version import VERSION
@@ -123,7 +125,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
     sheet = spec.Sheet.of_words(words) if spec.FILES[ending].is_picture else spec.WHOLE
     words = link_words.with_key(words)
     address.expect_words(name, words)
-    of_run["model"] = _offered(of_run.get("model") or spec.DEFAULT_MODEL)
+    of_run["model"] = _offered(of_run.get("model") or DEFAULT_MODEL)
     others = [each for each in address.other_models(name) if words.get(each)]
     words |= {each: _offered(words[each]) for each in others}
     return PanelRequest(

@@ -13,8 +13,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.app.state import garbage_collection, models
-from explorer.app.state.models import DEFAULT_MODEL, is_loaded
-from explorer.app.state.settings import MAX_FIELD, well_formed
+from explorer.app.state.models import is_loaded
+from explorer.app.state.settings import MAX_FIELD
 from explorer.app.state.visit import ReplacedModel, visit
 from explorer.panels import choice, link_words, spec
 from explorer.panels.choice import EVERY, Choice, Parameter
@@ -22,9 +22,9 @@ from explorer.screens import needs
 from explorer.screens.needs import Unmet
 from explorer.text import places
 from explorer.wording import templates
-from explorer.wording.markdown_escape import literal
+from explorer.wording.markdown_escape import literal, well_formed
 from models.contract.recording import Recording
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT
 from models.runtime.run import Run
 
 ADDRESS = templates.sentences("frame", "address")
