@@ -23,7 +23,7 @@ from explorer.screens.heads import HeadOnShow
 from explorer.screens.screen import screen
 from explorer.text import findings as findings_text
 from models.contract.edits import ZeroHead
-from models.runtime import registry
+from models.runtime import caching, registry
 from models.runtime.run import Run
 
 WAITER = "The waiter brought the soup but it was cold."
@@ -108,6 +108,15 @@ def test_a_headline_names_no_noun_twice(text: str, model: str) -> None:
 @pytest.mark.parametrize("tested", [{}, dict([*TESTED.items()][:1])])
 def test_one_head_is_no_vote(tested: dict) -> None:
     assert vote(np.ones((3, 5)), tested) == []
+
+
+def test_what_a_text_opens_on_is_known_by_its_vote_before_all_other_findings() -> None:
+    recording = Run("encoder", f"{DOG} Nobody had seen it.").recording()
+    at = opening.head(recording, of := recording.attention[0])
+    row = opening.row(recording, of, at)
+    assert not caching.is_kept(RecordingFacts.other_findings, recording)
+    first = next(each for each in RecordingFacts(recording).findings() if each.page == "heads")
+    assert (first.at, first.query) == (at, row)
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,18 @@ def test_a_cell_between_words_is_a_mean_of_sums(recording: Recording) -> None:
         assert not shown.matrix[~shown.allowed].any(), "no word attends where it may not"
 
 
+def test_a_weight_of_uniform_attention_is_one_of_all_of_them() -> None:
+    text = "Unbelievably, the archaeologists reread it 12,345 times."
+    recording = read_once("encoder").record(text)
+    groups = words.words(recording.streams[0], recording.text)
+    allowed = np.tril(recording.attention[0].allowed[0])
+    assert max(groups.sizes) > 1
+    every = words.uniform_weights(allowed, groups, groups)
+    for (row, key), weight in np.ndenumerate(every):
+        one = words.uniform_weight(allowed, groups, groups, row, key)
+        assert one == pytest.approx(weight, abs=SUMMED)
+
+
 @pytest.mark.parametrize("kept", [*attention_analysis.TOKEN_FILTERS][1:])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_shown_and_hidden_sum_to_1(recording: Recording, kept: str, grouped: bool) -> None:

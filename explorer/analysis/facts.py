@@ -65,7 +65,8 @@ class RecordingFacts:
             continuation = self.next_token_label(recording.attention[-1].query)
         heads = {each.name: self.named_heads(each.name) for each in recording.attention}
         unread = self.unread_language()
-        return findings(recording, continuation, heads, self.is_learned(), unread)
+        votes = {each.name: self.votes(each.name) for each in recording.attention}
+        return findings(recording, continuation, heads, self.is_learned(), unread, votes)
 
     def leading_findings(self) -> tuple[Finding, ...]:
         """The findings, without those about the prediction where a page would list none of these
@@ -168,8 +169,9 @@ class RecordingFacts:
             return one.chance
         of = self.attention(one.attention)
         rows, keys = groups(self.recording, of, axes(self.recording, of))
-        uniform = words.uniform_weights(of.allowed[one.layer], rows, keys)
-        return float(max(uniform[rows.of[one.query], keys.of[key]] for key in one.keys))
+        allowed, row = of.allowed[one.layer], rows.of[one.query]
+        of_keys = {keys.of[key] for key in one.keys}
+        return max(words.uniform_weight(allowed, rows, keys, row, key) for key in of_keys)
 
     def _stream_prediction(self) -> StreamPrediction | None:
         """A decoder's next token and its logit lens; None for other models and long texts."""

@@ -317,14 +317,8 @@ class WordLevelAttention:
 
     def tokens(self, layer: int, head: int, row: int, key: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight between two words."""
-        top, left = self.rows.starts[row], self.keys.starts[key]
-        if self.rows.sizes[row] == 1 == self.keys.sizes[key]:
-            return top, left
-        part = self.attention.pattern[
-            layer, head, top : top + self.rows.sizes[row], left : left + self.keys.sizes[key]
-        ]
-        query, column = np.unravel_index(part.argmax(), part.shape)
-        return top + int(query), left + int(column)
+        pattern = self.attention.pattern[layer, head]
+        return words.strongest_tokens(pattern, self.rows, self.keys, row, key)
 
 
 def word_level_attention(
@@ -1169,14 +1163,14 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
     said: dict[int, str] = {}  # as the first head says each noun
     for each in (seen, *vote.ballots):
         said.setdefault(each.noun, each.word)
-    between = word_level_attention(attention, rows, keys, (seen.layer, seen.head))
-    query, key = between.tokens(seen.layer, seen.head, vote.row, seen.key)
-    uniform = words.uniform_weights(attention.allowed[seen.layer], rows, keys)
+    pattern = attention.pattern[seen.layer, seen.head]
+    query, key = words.strongest_tokens(pattern, rows, keys, vote.row, seen.key)
+    allowed = attention.allowed[seen.layer]
     n_votes, sum_of_weights = vote.strength
     return Finding(
         kind,
         seen.weight,
-        float(uniform[vote.row, seen.key]),
+        words.uniform_weight(allowed, rows, keys, vote.row, seen.key),
         VOTE_SCORES[kind] + sum_of_weights / max(1, n_votes),
         attention.name,
         seen.layer,
@@ -1204,6 +1198,7 @@ def findings(
     heads: Mapping[str, Sequence[head_naming.Head]] | None = None,
     trained: bool | None = None,
     language: str = "",
+    votes: Mapping[str, Sequence[Vote]] | None = None,
 ) -> tuple[Finding, ...]:
     """All findings about a recording but those on its prediction (`answer_findings`), the clearest
     first, with links between words before all others.
@@ -1212,7 +1207,8 @@ def findings(
     heads: the results of
     `head_naming.describe` by attention, where they are computed already. trained: the result of
     `findings.is_trained`, where it is known. language: what the model has read, where the text is
-    in another one, so that no link between words is told."""
+    in another one, so that no link between words is told. votes: the results of `pronoun_votes` by
+    attention, where they are computed already."""
     result: list[Finding] = []
     if trained is None:
         trained = is_trained(recording)
@@ -1228,7 +1224,9 @@ def findings(
         if trained and not language:
             result += [
                 vote_finding(recording, attention, vote)
-                for vote in pronoun_votes(recording, attention)
+                for vote in (
+                    votes[attention.name] if votes else pronoun_votes(recording, attention)
+                )
             ]
             result += chat_findings(recording, attention)
             links = _links(attention_between_words(recording, attention, after), named_heads)

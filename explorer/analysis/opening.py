@@ -55,8 +55,9 @@ def attention(recording: Recording) -> str:
 def finding(recording: Recording, of: Attention) -> Finding | None:
     """The strongest finding of an attention that is seen in a head: the clearest vote of its tested
     heads, which is known before all others."""
-    own = (each for each in _seen_in_heads(recording) if each.attention == of.name)
-    return voted(recording, of.name) or next(own, None)
+    return voted(recording, of.name) or next(
+        (each for each in _seen_in_heads(recording) if each.attention == of.name), None
+    )
 
 
 def _seen_in_heads(recording: Recording) -> Iterator[Finding]:
@@ -86,6 +87,9 @@ def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple
 
 def row(recording: Recording, of: Attention, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head (layer, head) is about, as its row."""
+    first = voted(recording, of.name)
+    if first is not None and first.at == at:
+        return first.query
     for each in RecordingFacts(recording).leading_findings():
         if (each.attention, each.at) == (of.name, at) and each.query >= 0:
             return each.query

@@ -61,6 +61,10 @@ class Groups:
         """The group of each token, (token)."""
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
+    def span(self, group: int) -> tuple[int, int]:
+        """The first token of a group, and the number of its tokens."""
+        return self.starts[group], int(self.sizes[group])
+
 
 def token_groups(labels: tuple[str, ...], special: tuple[bool, ...]) -> Groups:
     """Every token a group by itself."""
@@ -141,6 +145,25 @@ def uniform_weights(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarr
     """The weights (row group, key group) of attention that gives all it may look at the same.
     allowed (query, key)."""
     return merge_weights(allowed / np.maximum(1, allowed.sum(axis=1, keepdims=True)), rows, keys)
+
+
+def uniform_weight(allowed: np.ndarray, rows: Groups, keys: Groups, row: int, key: int) -> float:
+    """One of `uniform_weights`: that of a row group and a key group."""
+    (top, height), (left, width) = rows.span(row), keys.span(key)
+    seen = allowed[top : top + height]
+    given = seen[:, left : left + width].sum(axis=1) / np.maximum(1, seen.sum(axis=1))
+    return float(given.mean())
+
+
+def strongest_tokens(
+    pattern: np.ndarray, rows: Groups, keys: Groups, row: int, key: int
+) -> tuple[int, int]:
+    """The tokens (query, key) of the largest weight between a row group and a key group. pattern
+    (query, key) is a head's."""
+    (top, height), (left, width) = rows.span(row), keys.span(key)
+    part = pattern[top : top + height, left : left + width]
+    query, column = np.unravel_index(part.argmax(), part.shape)
+    return top + int(query), left + int(column)
 
 
 def weights_between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
