@@ -55,7 +55,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from explorer.analysis import coreference, findings, head_naming, votes, word_classes, words
+from explorer.analysis import coreference, findings, head_naming, word_classes, words
 from explorer.analysis.findings import Finding
 from explorer.analysis.word_classes import unread_language
 from explorer.text import findings as findings_text
@@ -443,7 +443,7 @@ class VoteCounts(NamedTuple):
     many name the right noun, of how many."""
 
     n: int
-    by_votes: Mapping[int, votes.Test]
+    by_votes: Mapping[int, coreference.Test]
 
     @property
     def named(self) -> int:
@@ -464,7 +464,7 @@ def count_votes(model: own_model.OwnModel, sentences: Sequence[PronounSentence])
         if one is not None and one.n_votes:
             is_right = one.words[0] in sentence.pronouns and one.words[1] in sentence.noun
             counts.setdefault(one.n_votes, []).append(is_right)
-    by_votes = {n: votes.Test(sum(right), len(right)) for n, right in sorted(counts.items())}
+    by_votes = {n: coreference.Test(sum(right), len(right)) for n, right in sorted(counts.items())}
     return VoteCounts(len(sentences), by_votes)
 
 
@@ -488,7 +488,7 @@ def print_votes(names: Sequence[str], write: bool) -> None:
                 made[model.card.fingerprint] = of.by_votes
     if write:
         lines = (f' "{fingerprint}": {json.dumps(each)}' for fingerprint, each in made.items())
-        votes.TESTS_FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+        coreference.TESTS_FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from models.contract.notices import Notice
+from models.example_texts import DEFAULT_MODEL
 from models.version import VERSION
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from models.contract.recording import Recording
 
 ROOT = Path(__file__).resolve().parent.parent
-DEFAULT_MODEL = "encoder"
 LIKE_A_FILE = re.compile(r"\S*[^\s.]\.(txt|md|csv|tsv|npz|json|html?)", re.IGNORECASE)
 # What a console without these letters gets; of any other letter it gets the name.
 PLAIN = str.maketrans({"…": "...", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "−": "-"})

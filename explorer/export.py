@@ -20,8 +20,9 @@ from explorer.analysis.corpus_scores import PatternScores
 from explorer.analysis.head_naming import Cells
 from explorer.figures import html_export
 from explorer.figures.html_export import Document
-from explorer.panels import attention, spec
-from explorer.panels.spec import expect_words, panel_names
+from explorer.panels import address, attention, spec
+from explorer.panels.address import expect_words
+from explorer.panels.spec import panel_names
 from models.contract.argument_validation import attention_of, expect_model
 from models.contract.edits import describe
 from models.contract.notices import tell
@@ -215,4 +216,4 @@ def _panel(
         one = other.model.name
         beside = loaded if one == recording.model.name else registry.load(one)
         runs["other"] = Run.of(other, beside)
-    return spec.from_words(name, Run.of(recording, loaded), runs)
+    return address.from_words(name, Run.of(recording, loaded), runs)

@@ -1,5 +1,5 @@
-"""Sentences that the app offers, the lecture notes' own among them. Training keeps them out, so
-that an example shows more than memory."""
+"""Sentences that the app offers, the lecture notes' own among them, and what it opens on. Training
+keeps the sentences out, so that an example shows more than memory."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ EXAMPLES = {
     "Red car": "The red car is in front of the white house.",
     "Repeated sentence": " ".join(2 * ["The red fox saw a small bird near the river."]),
 }
+DEFAULT_MODEL = "encoder"  # of an address and of a command that name none
 OPENING_TEXT = EXAMPLES["Cold soup"]  # what the app opens on
 DEFAULT_TEXT = EXAMPLES["It was too tired"]  # of an address that chooses something and no text
 # For a model that answers, and one that goes on.

@@ -1,5 +1,6 @@
 """Every tab with a hostile text: by the rules of axe-core, in light and dark, on a phone and at
-200 % zoom, with a picture above the fold, and its terms explained where they first stand."""
+200 % zoom, with a picture above the fold, its terms explained where they first stand, fields that
+no touch enlarges, and words of the text that no browser translates."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from explorer.text import glossary, places
 
 pytestmark = MARKS
 TEXT = (
-    'The "logit" of <b>softmax</b> 猫 $x$ was tired <img src=x onerror="document.title=\'owned\'"> '
-    "because it slept."
+    'The "logit" of <b>softmax</b> 猫 $x$ ate marmalade '
+    "<img src=x onerror=\"document.title='owned'\"> because it was sluggish."
 )
+OWN = ("marmalade", "sluggish")  # words that no sentence of ours has
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 ZOOMED = {"width": 720, "height": 450}  # a window of 1440x900 at 200 %
 # Tabs that begin with an empty form, or with a word on the model that they need.
@@ -82,6 +84,40 @@ TITLES = """() => {
   look(document.querySelector('[data-testid=stMain]'));
   return titles.map((one) => one.innerText);
 }"""
+# Every piece of text that a browser would translate, with what it stands in.
+TRANSLATED = """() => {
+  const found = [];
+  const walk = (node, kept) => {
+    if (node.nodeType === 3) {
+      const text = node.data.trim();
+      if (text && !kept) found.push(text);
+      return;
+    }
+    if (node.nodeType === 1) {
+      if (["SCRIPT", "STYLE", "NOSCRIPT"].includes(node.tagName)) return;
+      const own = node.getAttribute("translate");
+      kept = own === "no" || (kept && own !== "yes");
+      if (node.matches("input, textarea") && !kept) found.push(node.value);
+    }
+    for (const each of node.shadowRoot?.childNodes ?? []) walk(each, kept);
+    for (const each of node.childNodes ?? []) walk(each, kept);
+  };
+  walk(document.documentElement, false);
+  return found;
+}"""
+# Fields to type in, with the size of their type in pixels, also in views.
+FIELDS = """() => {
+  const typed = "input:not([type=range], [type=checkbox], [type=radio], [type=file]), "
+    + "textarea, select, [contenteditable=true]";
+  const found = [];
+  const walk = (node) => {
+    if (node.nodeType === 1 && node.matches(typed))
+      found.push([node.ariaLabel ?? "", parseFloat(getComputedStyle(node).fontSize)]);
+    for (const each of [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes]) walk(each);
+  };
+  walk(document.body);
+  return found;
+}"""
 AXE = """async (chosen) => (await axe.run(document, {...chosen, resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
   (one) => one.id + ': ' + one.nodes.slice(0, 3).map(
@@ -141,6 +177,9 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
         page.locator("summary", has_text="Every word’s rivals").press("Enter")
     if name not in BARE:
         check_terms(visitor)
+    translated = page.evaluate(TRANSLATED)
+    wrong = [each for each in translated if any(word in each for word in OWN)]
+    assert not wrong and len(translated) > 20, wrong
     page.evaluate(axe())
     found = {"light": page.evaluate(AXE, {})}
     page.emulate_media(color_scheme="dark")
@@ -150,6 +189,8 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
         assert visitor.fits() and not page.evaluate(HIDDEN_CHOICES), size
         found[f"dark, {size['width']} wide"] = page.evaluate(AXE, {})
     assert not any(found.values()), found
+    fields = page.evaluate(FIELDS)
+    assert fields and all(size >= 16 for _, size in fields), fields
     assert page.title().endswith("Headlight"), "nothing of a text runs"
 
 

@@ -19,7 +19,6 @@ from explorer.app.server.streamlit_patches import finish_callbacks, skip_forgott
 from explorer.app.state import url_state
 from explorer.panels import link_words
 from explorer.panels.choice import Choice, Parameter, by_name
-from explorer.screens import link
 from explorer.text import places
 from models import smollm2
 from models.contract.edits import ZeroHead, from_line, to_line
@@ -395,9 +394,9 @@ def test_a_view_to_which_no_earlier_link_leads_opens_on_the_first_sentence(tab: 
     views = places.ROWS[tab].views
     assert views is not None and set(views.newer) <= set(views.panels)
     for view in views.panels:
-        text, _ = link.text_and_model({"tab": tab, views.choice: view}, tab)
+        text, _ = link_words.text_and_model({"tab": tab, views.choice: view}, tab)
         assert text == (OPENING_TEXT if view in views.newer else DEFAULT_TEXT)
-        text, _ = link.text_and_model({views.choice: view, "token": "3"}, tab)
+        text, _ = link_words.text_and_model({views.choice: view, "token": "3"}, tab)
         assert text == DEFAULT_TEXT
 
 

@@ -18,6 +18,7 @@ from explorer.app.state import models
 from explorer.app.state.settings import settings
 from explorer.wording import model_descriptions
 from models import smollm2
+from models.example_texts import DEFAULT_MODEL
 from models.runtime import registry
 from models.runtime.caching import loaded
 
@@ -64,7 +65,7 @@ def test_a_folder_that_does_not_fit_stays_in_the_dialog_with_the_reason(tmp_path
     app = ask(opened("claims"), str(broken))
     assert "own classes" in told(app) and "(60, 32) by the configuration" in told(app)
     assert app.text_input(key="model_source").value == str(broken)
-    assert app.session_state["model"] == models.DEFAULT_MODEL
+    assert app.session_state["model"] == DEFAULT_MODEL
 
 
 def test_what_one_visitor_opened_stands_on_no_other_list(folder: str) -> None:
@@ -74,7 +75,7 @@ def test_what_one_visitor_opened_stands_on_no_other_list(folder: str) -> None:
     assert not any(Path(folder).name in each for each in listed(opened("claims")))
     # Nor does a link tell that somebody has opened it: it asks, as of any other.
     linked = opened("claims", model=f"ours:{folder}")
-    assert linked.session_state["model"] == models.DEFAULT_MODEL
+    assert linked.session_state["model"] == DEFAULT_MODEL
     assert "has not opened yet" in told(linked)
 
 
@@ -113,7 +114,7 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
                 for home in (tmp_path, Path.home(), Path("~root").expanduser()):
                     assert str(home) not in told(app, *NOTES)
                 continue
-            assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+            assert not app.exception and app.session_state["model"] == DEFAULT_MODEL
             said.add(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
             with pytest.raises(ValueError, match="not offered"):
                 loaded(f"{way}{name}!")

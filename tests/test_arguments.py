@@ -12,7 +12,7 @@ from conftest import read_once
 from tolerances import PASSED
 
 import headlight
-from explorer.panels import choice, spec
+from explorer.panels import address, choice, spec
 from models.contract.edits import HideToken, PatchSite, ZeroHead
 from models.contract.recording import Recording
 from models.runtime import registry
@@ -117,14 +117,14 @@ def test_negative_places_count_from_the_end_everywhere(encoder, recording: Recor
         (lambda t, k, h: encoder.record(TEXT, ZeroHead(k, h)).attention[0].pattern),
         (
             lambda t, k, h: (
-                spec.from_words(
+                address.from_words(
                     "attention.head", Run("encoder", TEXT), {"layer": str(k), "head": str(h)}
                 ).table
             )
         ),
         (
             lambda t, k, h: (
-                spec.from_words(
+                address.from_words(
                     "soft_lookup.temperature",
                     Run("encoder", TEXT),
                     {"layer": str(k), "head": str(h), "token": str(t)},

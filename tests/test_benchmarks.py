@@ -176,7 +176,7 @@ def test_memory() -> None:
     """In a process of its own, which becomes the app's host. Two dear requests at once are answered
     with less than the deployments allow."""
     panels = ["compare.nearest", "logit_lens.lens"]
-    command = [sys.executable, "-m", "benchmarks.memory", "--models", "encoder", "--words", "40"]
+    command = [sys.executable, "-m", "benchmarks.memory", "--models", "encoder", "--words", "12"]
     sizes = ["--at-once", "2", "--panels", *panels, "--ask", *panels]
     done = subprocess.run([*command, *sizes], cwd=ROOT, check=True, capture_output=True, text=True)
     machine, of_model, *rows = done.stdout.splitlines()

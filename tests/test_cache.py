@@ -13,7 +13,7 @@ from conftest import read_once
 from explorer import export
 from explorer.analysis import verdicts
 from explorer.analysis.measure import MeasureContext
-from explorer.panels import spec
+from explorer.panels import address
 from explorer.text import claims
 from models.contract.edits import ZeroHead
 from models.contract.model import Model
@@ -92,9 +92,11 @@ def test_a_changed_recording_is_shown_as_it_is_and_changes_no_other_run() -> Non
         pages = [export.page(each, model=model) for each in order]
         assert len({*pages}) == 3 and pages[0] == export.page(order[0], model=model)
     for name, choices in panels:
-        made = [spec.from_words(name, Run.of(each, model), choices) for each in (even, recording)]
+        made = [
+            address.from_words(name, Run.of(each, model), choices) for each in (even, recording)
+        ]
         assert made[0].csv() != made[1].csv()
-        assert made[1].csv() == spec.from_words(name, Run("encoder", text), choices).csv()
+        assert made[1].csv() == address.from_words(name, Run("encoder", text), choices).csv()
         assert made[0].token != made[1].token, "a browser keeps pictures by it"
     # Other edits or another text are the model's own, from a run of the changed one too.
     run = Run.of(even, model)

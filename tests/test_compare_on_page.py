@@ -13,7 +13,7 @@ from tolerances import STORED, SUMMED
 from explorer.analysis import comparison
 from explorer.app.layout.selection_bar import EVERY_WORD
 from explorer.figures.formatting import fixed, tenths
-from explorer.panels import compare, spec
+from explorer.panels import address, compare
 from models.contract.edits import (
     HideToken,
     MeanHead,
@@ -94,7 +94,7 @@ def test_the_other_run_is_made_of_words() -> None:
         ({"other_model": "decoder", "other_text": "Ram"}, Run("decoder", "Ram")),
     )
     for given, other in words:
-        assert spec.from_words("compare.tokens", run, given).choices["other"] == other
+        assert address.from_words("compare.tokens", run, given).choices["other"] == other
     beside = compare.other_run(run)
     assert compare.counterpart(run) == beside and beside.edits == (WithoutPositions(),)
     with pytest.raises(ValueError, match="NoSuch"):

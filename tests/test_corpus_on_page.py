@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 from waiting import until
 
 from explorer.analysis import opening
-from explorer.app.state.models import DEFAULT_MODEL
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT
 from models.runtime.caching import loaded
 
 pytestmark = pytest.mark.slow

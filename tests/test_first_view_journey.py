@@ -1,4 +1,5 @@
-"""What a reader sees at once: how many numbers and controls the first view of each tab has."""
+"""What a reader sees at once: how many numbers and controls the first view of each tab has, and how
+many keys lead to its picture."""
 
 from __future__ import annotations
 
@@ -71,20 +72,6 @@ DRAWN = """() => {
   return !waits && text && document.querySelector("[data-test-script-state=notRunning]"); }"""
 
 
-def first_view(visitor: Visitor, tab: str) -> tuple[int, int]:
-    """How many numbers and controls a reader sees on a tab at once, with what is offered there."""
-    visitor.visit(tab, "[data-testid=stMain] :is(h1, h2)")
-    visitor.until(DRAWN)
-    numbers, controls, _ = visitor.page.evaluate(SEEN)
-    return len(numbers), len(controls)
-
-
-def test_first_views_have_few_numbers_and_controls(visitor: Visitor) -> None:
-    numbers, controls = zip(*(first_view(visitor, tab) for tab in TABS))
-    assert sum(numbers) / len(TABS) <= MOST, dict(zip(TABS, numbers))
-    assert sum(controls) / len(TABS) <= MOST, dict(zip(TABS, controls))
-
-
 STOPS = 12  # of the Tab key until the picture
 # Where the keyboard is, in whatever root: in a picture, on the way that skips to it, or elsewhere;
 # and whether it can be seen there.
@@ -106,10 +93,8 @@ AT = """() => {
   return [picture ? "picture" : at.matches(".skip") ? "skip" : "", seen, name]; }"""
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_the_keys_reach_the_picture_in_few_stops_and_are_seen(visitor: Visitor, tab: str) -> None:
-    visitor.visit(tab, "[data-testid=stMain] :is(h1, h2)")
-    visitor.until(DRAWN)
+def stops_to_the_picture(visitor: Visitor) -> list[str]:
+    """What the Tab key stops at before the picture; each can be seen there."""
     stops = []
     for _ in range(STOPS):
         visitor.page.keyboard.press("Tab")
@@ -120,5 +105,17 @@ def test_the_keys_reach_the_picture_in_few_stops_and_are_seen(visitor: Visitor, 
             visitor.page.keyboard.press("Enter")
             where, *_ = visitor.page.evaluate(AT)
         if where == "picture":
-            return
+            return stops
     pytest.fail(f"no picture after {stops}")
+
+
+def test_first_views_are_few_things_and_the_keys_reach_the_picture(visitor: Visitor) -> None:
+    """On each tab few numbers and controls, with what is offered there."""
+    numbers, controls = dict[str, int](), dict[str, int]()
+    for tab in TABS:
+        visitor.visit(tab, "[data-testid=stMain] :is(h1, h2)")
+        visitor.until(DRAWN)
+        numbers[tab], controls[tab] = map(len, visitor.page.evaluate(SEEN)[:2])
+        assert stops_to_the_picture(visitor), tab
+    assert sum(numbers.values()) / len(TABS) <= MOST, numbers
+    assert sum(controls.values()) / len(TABS) <= MOST, controls

@@ -43,6 +43,7 @@ TEXTS = [
 LONG = " ".join(SENTENCES[10:24])
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", SHIPPED)
 def test_all_shares_of_a_token_and_the_biass_sum_to_1(model: str) -> None:
     for text in TEXTS:
@@ -389,6 +390,7 @@ def test_a_decoder_writes_the_word_that_leads_behind_the_text() -> None:
         assert not any("text" in each.select for each in figure.leads), "inside a text"
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", SHIPPED)
 def test_a_button_that_writes_a_word_writes_the_leading_one(model: str) -> None:
     """Also with a head switched off, and at a temperature, which changes no order."""

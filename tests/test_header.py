@@ -11,8 +11,8 @@ import tiny
 from app_harness import asked_of, clean, go, open_menu, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.state import models
 from models.contract.edits import ZeroHead, from_line
+from models.example_texts import DEFAULT_MODEL
 
 TEXT = "the cat sat on the mat"
 # Folders and names that are no model, and a word of what the reader is told.
@@ -74,7 +74,7 @@ def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict
     own = {folders["broken"]: "cannot be read", folders["empty"]: "is empty"}
     for where, why in (NO_MODELS | own).items():
         ask(app, where)
-        assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+        assert not app.exception and app.session_state["model"] == DEFAULT_MODEL
         assert why in told(app, *NOTES), where
 
 
@@ -121,7 +121,7 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
 @pytest.mark.slow
 def test_a_link_to_a_folder_that_is_gone_names_it_and_shows_another_model() -> None:
     app = opened("claims", model="ours:/no/such/folder")
-    assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+    assert not app.exception and app.session_state["model"] == DEFAULT_MODEL
     assert "/no/such/folder" in told(app, *NOTES)
 
 

@@ -20,6 +20,7 @@ from translation_harness import sent
 
 from explorer.analysis import anatomy, consistency, soft_lookup
 from explorer.app.state import models
+from models.example_texts import DEFAULT_MODEL
 from models.own import drafts
 from models.runtime import registry
 from models.runtime.caching import loaded
@@ -177,11 +178,11 @@ def test_a_model_whose_logit_is_no_sum_says_why_and_offers_none(
 
 
 def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded(models.DEFAULT_MODEL)
+    loaded(DEFAULT_MODEL)
     asked = []
     monkeypatch.setattr(registry, "load", lambda name, told=None: asked.append(name))
     app = opened("heads", model="hub:someone/large")
-    assert not asked and app.session_state.model == models.DEFAULT_MODEL
+    assert not asked and app.session_state.model == DEFAULT_MODEL
     assert "someone/large" in told(app, "info") and "not opened yet" in told(app, "info")
     assert "Fetch it" in [button.label for button in app.button]
 
@@ -194,7 +195,7 @@ def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], P
     for text in (TEXT, "the mat"):
         models.loaded_models.pop(name, None)
         app = opened("weight", model=name, text=TEXT, **chosen)
-        assert app.session_state.model == models.DEFAULT_MODEL
+        assert app.session_state.model == DEFAULT_MODEL
         there(name)
         app.session_state.text, app.session_state.acted = text, True
         next(each for each in app.button if each.label == "Fetch it").click()

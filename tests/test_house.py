@@ -115,7 +115,7 @@ FLOORS = [
         r"explorer/(export|citation|cli)\.py",
         {"pandas", "tqdm"},
         r"explorer\.(analysis|figures|panels)\..*|explorer\.export"
-        r"|models\.((contract|runtime|inputs)\..*|version)",
+        r"|models\.((contract|runtime|inputs)\..*|version|example_texts)",
     ),
     (r"explorer/app/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, ABOVE),
     (r"explorer/app/classroom/redis_store\.py", {"redis"}, r"explorer\.app\.classroom\.store"),
@@ -131,7 +131,7 @@ FLOORS = [
         {*"anyio google itsdangerous numpy segno starlette streamlit".split()},
         r"explorer\.app\.(server|state|classroom)\..*"
         r"|explorer\.(analysis|components|figures|panels|screens|text|wording)\..*"
-        r"|models\.((contract|runtime)\..*|model_names|version)",
+        r"|models\.((contract|runtime)\..*|model_names|example_texts|version)",
     ),
     (
         r"explorer/app/state/.*",

@@ -581,7 +581,7 @@ def test_a_panel_that_fails_leaves_the_words(
     def failing(*given: object) -> None:
         raise why
 
-    monkeypatch.setattr(worksheet.spec, "from_words", failing)
+    monkeypatch.setattr(worksheet.address, "from_words", failing)
     item = Item("/?text=Hi+there", heading="Broken", panel="attention.head")
     assert "Broken" in opened_text(worksheet.document(Lesson("x", (item,))))
 

@@ -20,6 +20,7 @@ from explorer.app.state import jobs, models
 from explorer.app.state.jobs import Trainings
 from explorer.app.state.settings import Settings
 from models import model_names
+from models.example_texts import DEFAULT_MODEL
 from models.live import live_training
 from models.live.live_tasks import IGNORE_INDEX, Task, config_of, model_of, tokenizer_of
 from models.live.live_training import TrainingProcess
@@ -218,4 +219,4 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 def test_a_link_to_another_visits_model_opens_the_first_one() -> None:
     app = opened(model="live:copy-0123456789ab")
-    assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+    assert not app.exception and app.session_state["model"] == DEFAULT_MODEL

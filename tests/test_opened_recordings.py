@@ -15,6 +15,7 @@ from explorer.app.state import host, models, opened_recordings
 from explorer.text import places
 from models.contract import edits
 from models.contract.recording_file import to_npz
+from models.example_texts import DEFAULT_MODEL
 from models.inputs import recorded_model
 from models.inputs.recorded_model import RecordedModel
 
@@ -73,7 +74,7 @@ def test_it_is_of_one_visit_alone() -> None:
     model = recorded_model.opened(to_npz(read_once("encoder").record(TEXT)))
     opened_in(page_at("heads"), model)
     stranger = clean(page_at("heads", model=model.name, text=TEXT))
-    assert stranger.session_state.model == models.DEFAULT_MODEL
+    assert stranger.session_state.model == DEFAULT_MODEL
     assert "which is not here" in told(stranger)
     with models.of_all_visitors(), pytest.raises(ValueError, match="not offer"):
         host.app.model(model.name)

@@ -370,7 +370,7 @@ for name in ("streamlit", "plotly", "segno", "uvloop", "starlette", "transformer
     assert find_spec(name) is None, name
 import headlight
 from headlight.explorer import cli
-from headlight.explorer.panels import spec
+from headlight.explorer.panels import address, spec
 from headlight.explorer.text import claims
 
 model = {"translation": "translator", "training": "induction", "generation": "decoder"}
@@ -381,7 +381,7 @@ for name in spec.panel_names():
     run = headlight.Run(model.get(name.partition(".")[0], "encoder"), text)
     choices = {"claims": "rows,heads-differ"} if name == "claims.verdicts" else {}
     try:
-        panel = spec.from_words(name, run, choices)
+        panel = address.from_words(name, run, choices)
         assert panel.finding and panel.encode() and panel.csv()
     except ValueError as why:  # the package leaves them out
         left_out = {"training": "leaves out earlier weights", "modern": "smollm2"}

@@ -15,6 +15,7 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.app.layout import current_recording
 from explorer.app.server import static
 from explorer.components import codec
+from explorer.panels import spec
 from explorer.wording import model_descriptions
 from explorer.wording.markdown_escape import literal
 from models.example_texts import DEFAULT_TEXT, EXAMPLES, OPENING_TEXT
@@ -174,8 +175,8 @@ def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:
-    assert current_recording.read_text(loaded("encoder").record("Hi\n there")) == "Hi there"
-    long = current_recording.read_text(loaded("encoder").record("all work and no play " * 400))
+    assert spec.read_text(loaded("encoder").record("Hi\n there")) == "Hi there"
+    long = spec.read_text(loaded("encoder").record("all work and no play " * 400))
     assert long.endswith(" …") and 450 < len(long.split()) < 515 and "all work" in long
 
 

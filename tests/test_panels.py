@@ -45,7 +45,7 @@ from explorer.app.state import models as server_models
 from explorer.components import codec
 from explorer.figures import csv as csv_files
 from explorer.figures.formatting import fixed, hundredths, percent, signed, tenths
-from explorer.panels import attribution, choice, predictions, spec
+from explorer.panels import address, attribution, choice, predictions, spec
 from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
@@ -222,9 +222,9 @@ def test_its_python_line_and_the_words_of_an_address_make_a_panel_again(name: st
     assert names["run"] == run and names["panel"].encode() == panel.encode()
     shown = tuple(each for each in run.edits if not isinstance(each, edits.HideToken))
     asked = replace(run, edits=shown)  # what the panel masks by itself is in its own run
-    assert spec.from_words(name, asked, {}).encode() == panel.encode()
+    assert address.from_words(name, asked, {}).encode() == panel.encode()
     with pytest.raises(ValueError, match="has no choice 'nothing'"):
-        spec.from_words(name, run, {"nothing": "1"})
+        address.from_words(name, run, {"nothing": "1"})
 
 
 def test_what_is_not_there_is_refused_in_a_sentence() -> None:
@@ -238,9 +238,9 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
         ({"layer": "x"}, "layer is 'x'"),
     ):
         with pytest.raises(ValueError, match=problem):
-            spec.from_words("soft_lookup.temperature", run, words)
+            address.from_words("soft_lookup.temperature", run, words)
     with pytest.raises(ValueError, match="no panel is called 'nothing.here'"):
-        spec.from_words("nothing.here", run, {})
+        address.from_words("nothing.here", run, {})
 
 
 @pytest.mark.slow

@@ -126,7 +126,7 @@ def chosen(page: Page, key: str, at: int) -> bool:
 
 
 @browser_test
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize(("model", "tab"), CASES)
 def test_the_same_address_draws_the_same_picture(
     visitor: Visitor, other: Visitor, model: str, tab: str

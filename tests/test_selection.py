@@ -195,5 +195,5 @@ def test_a_panels_own_address_shows_what_its_page_shows(tab: str, model: str) ->
             name, known = header["panel"], {*asked} - {*address.OF_RUN}
             known &= {one.name for one in choices_of(spec.PANELS[header["panel"]])}
             words = {one: asked[one] for one in known}
-            made = spec.from_words(name, address.run_of(asked), words)
+            made = address.from_words(name, address.run_of(asked), words)
             assert made.encode(bare=header["bare"]) == each.proto.bytes, (view, name, words)

@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.layout import export_menu
 from explorer.app.state import url_state
-from explorer.screens import link
+from explorer.panels import link_words
 from explorer.text import places
 from models.example_texts import EXAMPLES
 
@@ -85,7 +85,7 @@ def test_a_link_that_chooses_something_and_no_text_means_the_text_that_it_meant_
         words = {name: word for name, word in query.items() if name not in ("tab", "text")}
         if words:
             meant = MEANT_ON.get(kept["tab"], MEANT)
-            assert link.text_and_model(words, kept["tab"])[0] == meant, kept["link"]
+            assert link_words.text_and_model(words, kept["tab"])[0] == meant, kept["link"]
             n += 1
     assert n >= 60
 

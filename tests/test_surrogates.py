@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 import headlight
 from explorer.app.server import messages
-from explorer.app.state.settings import well_formed
+from explorer.wording.markdown_escape import well_formed
 
 HALF, WHOLE = "The cat \ud83d sat.", "The cat \ufffd sat."
 

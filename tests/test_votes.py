@@ -13,7 +13,7 @@ import pytest
 from conftest import HOSTILE, needs_smollm2, read_once
 from tolerances import STORED
 
-from explorer.analysis import coreference, opening, votes
+from explorer.analysis import coreference, opening
 from explorer.analysis.coreference import CoreferenceHead
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
@@ -35,7 +35,7 @@ TESTED = {(0, at): CoreferenceHead(0.5, 0.1, 48, n, 1e-9) for at, n in enumerate
 ORDER = [1, 2, 0]  # of the heads, the best-tested first
 
 
-def vote(weights: np.ndarray, tested: dict = TESTED) -> list[votes.Vote]:
+def vote(weights: np.ndarray, tested: dict = TESTED) -> list[coreference.Vote]:
     """Of a layer of heads whose pronoun gives the words these weights (head, word)."""
     nouns = np.zeros((len(WORDS), len(WORDS)), bool)
     nouns[WORDS.index("it"), list(NOUNS)] = True
@@ -43,7 +43,7 @@ def vote(weights: np.ndarray, tested: dict = TESTED) -> list[votes.Vote]:
     for head, given in enumerate(weights):
         matrices[0, head] = np.zeros(nouns.shape)
         matrices[0, head][WORDS.index("it")] = given
-    return votes.votes(matrices, nouns, WORDS, tested)
+    return coreference.votes(matrices, nouns, WORDS, tested)
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -73,7 +73,7 @@ def test_a_noun_that_stands_twice_is_one_noun(seed: int) -> None:
     nouns[4, :4] = True
     given = np.random.default_rng(seed).dirichlet(np.full(5, 0.3), size=3)
     matrices = {(0, head): np.vstack([np.zeros((4, 5)), row]) for head, row in enumerate(given)}
-    (made,) = votes.votes(matrices, nouns, labels, TESTED)
+    (made,) = coreference.votes(matrices, nouns, labels, TESTED)
     said = [labels[int(given[head, :4].argmax())].casefold() for head in ORDER]
     sums = {noun: 0.0 for noun in said} | {"dog": given[ORDER[:2]][:, [0, 2]].sum()}
     sums |= {labels[at]: given[ORDER[:2]][:, at].sum() for at in (1, 3)}
@@ -254,10 +254,10 @@ def test_an_excerpt_keeps_its_words_in_order_and_is_no_longer_than_it_may_be(see
     random = np.random.default_rng(seed)
     labels = random.choice([*"abcdef", ".", "?"], random.integers(1, 120)).tolist()
     keep = random.integers(0, len(labels), random.integers(1, 5)).tolist()
-    shown = votes.excerpt(labels, keep)
+    shown = coreference.excerpt(labels, keep)
     assert {*keep} <= {*shown} and shown == sorted({*shown})
-    assert len(shown) <= votes.MOST_WORDS
-    if len(labels) <= votes.MOST_WORDS:
+    assert len(shown) <= coreference.MOST_WORDS
+    if len(labels) <= coreference.MOST_WORDS:
         assert shown == [*range(len(labels))]
 
 
@@ -266,7 +266,7 @@ def test_an_excerpt_keeps_its_words_in_order_and_is_no_longer_than_it_may_be(see
 DOOR = "The woman saw the man when he opened the door."
 
 
-def shared(a: votes.Vote, b: votes.Vote) -> str:
+def shared(a: coreference.Vote, b: coreference.Vote) -> str:
     return SharedVote(a, b).outcome
 
 
@@ -362,7 +362,7 @@ def test_models_that_a_text_is_compared_in_are_those_whose_heads_vote() -> None:
         name
         for name in there
         for of in measured.get(registry.load(name).card.fingerprint, {}).values()
-        if len(of) >= votes.SUMMED
+        if len(of) >= coreference.SUMMED
     ]
     assert voting == [name for name in opening.VOTING if name in there]
     sizes = [registry.load(name).card.n_parameters for name in voting]

@@ -10,6 +10,7 @@ import numpy as np
 
 from explorer.analysis import coreference, head_naming, logit_lens, word_classes, words
 from explorer.analysis.attention import argmax_id, axes, groups
+from explorer.analysis.coreference import Vote
 from explorer.analysis.findings import (
     ALIGNED,
     CROSSED,
@@ -27,7 +28,6 @@ from explorer.analysis.findings import (
     select_findings,
     strongest_link,
 )
-from explorer.analysis.votes import Vote
 from models.contract.cancellation import TimeLimit
 from models.contract.recording import Attention, Recording
 from models.contract.results import softmax

@@ -18,13 +18,12 @@ from explorer.analysis import (
     head_naming,
     logit_lens,
     residual,
-    votes,
     word_classes,
     words,
 )
 from explorer.analysis.attention import axes, groups
+from explorer.analysis.coreference import Ballot, Test, Vote
 from explorer.analysis.head_naming import MIN_LIFT
-from explorer.analysis.votes import Ballot, Test, Vote
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
 from models.contract import token_relations
@@ -834,9 +833,9 @@ def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
     its weight on all tokens of that part; chance: of an even row; also: how many other heads give
     the part at least half. [] for a recording that is no chat."""
     stream = recording.stream(attention.key)
-    parts = chat.parts_of(stream.tokens, stream.roles)
-    if not any(parts):
+    if not stream.roles:
         return []
+    parts = chat.parts_of(stream.tokens, stream.roles)
     row = attention.pattern[:, :, -1].astype(np.float64)  # (layer, head, key)
     result = []
     for name in CHAT_PARTS:
@@ -1146,12 +1145,12 @@ def pronoun_votes(recording: Recording, attention: Attention) -> tuple[Vote, ...
     where fewer than two heads find nouns in test sentences."""
     tested = coreference.measured_heads(recording, attention)
     sides = groups(recording, attention, axes(recording, attention))
-    heads = {at: word_level_attention(attention, *sides, at) for at in votes.voters(tested)}
+    heads = {at: word_level_attention(attention, *sides, at) for at in coreference.voters(tested)}
     if not heads:
         return ()
     first = next(iter(heads.values()))
     weights = {at: head.weights[0, 0] for at, head in heads.items()}
-    return tuple(votes.votes(weights, first.stands_for, first.keys.labels, tested))
+    return tuple(coreference.votes(weights, first.stands_for, first.keys.labels, tested))
 
 
 def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Finding:
@@ -1182,7 +1181,7 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
         (rows.labels[vote.row], *said.values()),
         stands_for=True,
         ballots=vote.ballots,
-        tested=votes.tested(recording.model.fingerprint, vote.n_votes),
+        tested=coreference.tested_votes(recording.model.fingerprint, vote.n_votes),
     )
 
 

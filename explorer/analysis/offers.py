@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from explorer.analysis import changes, opening, predictions, word_classes, words
+from explorer.analysis.coreference import Vote
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.shared_votes import SharedVote, shared_votes
-from explorer.analysis.votes import Vote
 from explorer.analysis.word_classes import is_word
 from models.contract.cancellation import TimeLimit, expect_wanted
 from models.contract.edits import Edit, HideToken, PatchHead, ZeroHead, to_line

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from explorer.analysis import alignment
+from explorer.analysis.coreference import Vote
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
-from explorer.analysis.votes import Vote
 from models.contract.recording import Recording
 
 Outcome = Literal["disagree", "agree", "divided_b", "divided_a", "divided"]

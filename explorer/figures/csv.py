@@ -60,14 +60,6 @@ def long_form(axes: Mapping[str, Sequence], values: np.ndarray, name: str) -> di
     return columns | {name: values.ravel()}
 
 
-def by_itself(columns: Columns) -> dict[str, Cells]:
-    """Named columns that keep nothing else in memory: a part of a larger array is a copy."""
-    return {
-        name: cells.copy() if isinstance(cells, np.ndarray) and cells.base is not None else cells
-        for name, cells in columns.items()
-    }
-
-
 def stacked(named: Iterable[tuple[str, Columns]], key: str = "table") -> dict[str, list]:
     """Join several tables into one, each row with the name of its table in front; empty where a
     table has no such column."""

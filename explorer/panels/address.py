@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
-from explorer.panels.choice import Parameter, choices_of, parameters
-from explorer.panels.spec import DEFAULT_MODEL, PANELS, Panel
+from explorer.panels import link_words
+from explorer.panels.choice import (
+    EVERY,
+    Parameter,
+    as_opened,
+    choices_of,
+    declared,
+    parameters,
+    parsed,
+    resolved,
+)
+from explorer.panels.spec import PANELS, Panel, panel_names
 from explorer.wording.templates import sentences
 from models.contract.edits import from_line, to_line
-from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime.run import Run
 
 REFUSALS = sentences("selection", "refusals")
@@ -87,3 +98,64 @@ def address_of(panel: Panel, ending: str) -> str:
 def of_words(panel: str, words: Mapping[str, str], ending: str) -> str:
     """The address, below that of the app, of a panel by its name, under these words, as a file."""
     return f"{PATH}/{panel}.{ending}?{urlencode(words, errors='replace')}"
+
+
+def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
+    """The panel of a name, its arguments given as words, another run as itself. An argument goes by
+    its own name or by that of its choice in an address. Raises ValueError for a panel, an argument
+    or a value that is not there."""
+    expect_words(name, choices)
+    words, arguments = dict(choices), dict[str, Any]()
+    every = parameters(function := PANELS[name])
+    for each in every:
+        if other := _made_run(each, run, words):
+            arguments[each.argument] = other
+    for each in every:
+        for key in {each.argument, each.name} & words.keys():
+            if isinstance(word := words.pop(key), Run):
+                arguments[each.argument] = word
+            else:  # an empty one meant what is not chosen before there was a word for it
+                is_every = not word and each.is_selected and each.name in link_words.EVERY_OF
+                words[each.name] = EVERY if is_every else word
+    plain = {key: word for key, word in words.items() if isinstance(word, str)}
+    if any(not plain.get(name, "0").lstrip("-").isdecimal() for name in link_words.OF_TEXT):
+        plain = link_words.followed(run.recording(), plain)
+    run, known = as_opened(every, run, parsed(every, plain, {}, lenient=True))
+    arguments |= known
+    return function(run, **resolved(every, run, plain, arguments))
+
+
+def expect_words(name: str, choices: Mapping[str, object]) -> None:
+    """Raises ValueError for a panel that is not there, for a choice that it does not have, and for
+    one that is made twice."""
+    if name not in (there := panel_names()):
+        raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
+    arguments: dict[str, str] = {}  # the argument by what an address may call it
+    for each in parameters(PANELS[name]):
+        made_by = each.choice.made_by if each.choice else None
+        arguments |= {part.name: part.name for part in choices_of(made_by)} if made_by else {}
+        arguments |= {each.name: each.argument, each.argument: each.argument}
+    owners: dict[str, str] = {}
+    for choice in choices:
+        if choice not in arguments:
+            names = ", ".join(dict.fromkeys(arguments.values()))
+            raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
+        if (other := owners.setdefault(arguments[choice], choice)) != choice:
+            raise ValueError(f"{other} and {choice} are the same choice; give one of them")
+
+
+def other_models(name: str) -> tuple[str, ...]:
+    """Names in an address of the models of the other runs that a panel takes."""
+    makers = (each.choice.made_by for each in declared(PANELS[name]) if each.choice)
+    parts = (part for made_by in makers if made_by for part in choices_of(made_by))
+    return tuple(part.name for part in parts if part.argument == "model")
+
+
+def _made_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Run | None:
+    """The other run that an argument is, made of those words of an address that are of it, which
+    are taken out of `words`; None without any."""
+    if parameter.choice is None or parameter.choice.made_by is None:
+        return None
+    parts = [each for each in choices_of(parameter.choice.made_by) if each.name in words]
+    own = {each.argument: each.parse(str(words.pop(each.name))) for each in parts}
+    return parameter.choice.made_by(run, **own) if own else None

@@ -343,7 +343,7 @@ def votes(
     says = findings_text.statement(one, findings_text.quoted)
     return Panel(
         title=words("title"),
-        finding=f"{plain(says)}. {words('hint')}",
+        finding=f"{says}. {words('hint')}",
         figures=(replace(figure, row=row),),
         table=vote_lines.vote_columns([vote]),
         details=words.lines("details"),
@@ -365,17 +365,17 @@ def strongest_findings(run: Run) -> Panel:
     lines = [findings_text.evidence(each, findings_text.quoted) for each in every]
     return Panel(
         title=words("title"),
-        finding=plain(one[0]) + ".",
+        finding=f"{one[0]}.",
         figures=(
             TextTable(
                 select=("address",),
                 columns=(words("finding"),),
-                rows=tuple((plain(each),) for each in one),
+                rows=tuple((each,) for each in one),
                 keys=tuple((urlencode(dict(each.address)),) for each in every),
             ),
         ),
-        table={"finding": list(map(plain, one)), "evidence": list(map(plain, lines))},
-        details=tuple(map(plain, lines)),
+        table={"finding": one, "evidence": lines},
+        details=tuple(lines),
         file="findings",
     )
 

@@ -16,11 +16,10 @@ import numpy as np
 from explorer.analysis import alignment, comparison, opening, predictions
 from explorer.analysis.alignment import Alignment, Unit
 from explorer.analysis.comparison import PatternPair, RowChange
+from explorer.analysis.coreference import Ballot, Vote
 from explorer.analysis.findings import word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.terminology import sees_ahead
-from explorer.analysis.votes import Ballot, Vote
-from explorer.figures.caption import read_text
 from explorer.figures.formatting import (
     Written,
     fixed,
@@ -180,8 +179,8 @@ class TwoRuns:
             weights=b.model.fingerprint,
             edits=describe(b.edits) or "none",
         )
-        target = (words("target", text=read_text(b, target=True)),) if b.target else ()
-        return *lines, run, words("text", text=read_text(b)), *target
+        target = (words("target", text=spec.read_text(b, target=True)),) if b.target else ()
+        return *lines, run, words("text", text=spec.read_text(b)), *target
 
     @property
     def dropped(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from explorer.analysis.embeddings import CONTEXTS, MEASURES, Anchors, Scene, cos
 from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.analysis.words import words as words_in
-from explorer.figures.caption import read_text
 from explorer.figures.csv import Columns, stacked
 from explorer.figures.formatting import fixed, percent, percent_texts
 from explorer.figures.kinds import BarRow, Bars, Chart, Cloud, Figure, Frame, Matrix, Plane, Series
@@ -79,7 +78,7 @@ class WordPath:
     def caption(self) -> tuple[str, ...]:
         """The stream, and the second text."""
         words, others = sentences(CONCEPT, "shared"), self.recordings[1:]
-        lines = [words("second", text=read_text(each)) for each in others]
+        lines = [words("second", text=spec.read_text(each)) for each in others]
         if len(self.recordings[0].streams) > 1:
             lines.insert(0, words("stream", stream=self.stream))
         return tuple(lines)

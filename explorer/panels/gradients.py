@@ -9,7 +9,6 @@ import numpy as np
 
 from explorer.analysis import gradients, residual
 from explorer.analysis.terminology import recording_norm_name
-from explorer.figures.caption import caption
 from explorer.figures.formatting import Written, fixed, percent, power
 from explorer.figures.kinds import Chart, Facts, Series, Stack, TextTable
 from explorer.panels import spec
@@ -309,7 +308,7 @@ def recurrence(run: Run, lag: Lag = None, stream: str = "", decay: Decay | None 
         ),
         table=gradients.distance_columns(decay),
         details=words.lines("details"),
-        caption=caption(recording, words("caption", lag=lag, length=decay.length)),
+        caption=spec.caption(recording, words("caption", lag=lag, length=decay.length)),
         file=f"headlight-{recording.model.name}-gradient-by-distance-lag{lag}",
         call=f"panels.gradients.recurrence(run{arguments})",
         run=run,

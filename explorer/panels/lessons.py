@@ -18,7 +18,7 @@ from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.figures.formatting import hundredths, shortened, signed, tenths
-from explorer.panels import architecture, flow_way, link_words, spec
+from explorer.panels import address, architecture, flow_way, link_words, spec
 from explorer.panels import residual as residual_panels
 from explorer.panels.attention import n_words
 from explorer.panels.choice import FALSE
@@ -195,7 +195,7 @@ def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:
     known = {each.name for each in spec.choices_by_panel()[panel]}
     try:
         edited = run.under(from_line(said["edits"])) if "edits" in said else run
-        made = spec.from_words(panel, edited, {k: v for k, v in said.items() if k in known})
+        made = address.from_words(panel, edited, {k: v for k, v in said.items() if k in known})
     except ValueError:
         return ""
     return made.numbers[slot].text if slot in made.numbers else ""

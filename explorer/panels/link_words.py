@@ -1,14 +1,21 @@
-"""Words of a link: as people write them, as they were shared before today's names, and as the app
-has them."""
+"""Words of a link: the tab that it leads to, the text and the model that it opens, and its choices,
+as people write them, as they were shared before today's names, and as the app has them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from urllib.parse import parse_qsl, urlsplit
 
 from explorer.analysis.findings import word_groups
 from explorer.panels.choice import EVERY
+from explorer.text import places
+from explorer.wording.templates import sentences
 from models.contract.recording import Recording
+from models.example_texts import ASKED_TEXT, DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
+from models.runtime import registry
+
+SCREEN = sentences("selection", "screen")
 
 # Names and words of links that were shared before the choices of panels had their own.
 EARLIER_NAMES = {
@@ -103,6 +110,47 @@ OF_TEXT = ("token", "source")  # which a link may say as words of the text
 EVERY_OF = ("layer", "head", "token")  # which an empty word meant all of
 
 
+def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
+    """The id of the tab and the other words of an address: "/predict?tab=lens&word=it", of the
+    query alone "?tab=lens&word=it", or below any server. Raises ValueError for a tab that is not
+    there."""
+    parts = urlsplit(address)
+    words = dict(reversed(parse_qsl(parts.query, keep_blank_values=True)))
+    place = parts.path.rstrip("/").rpartition("/")[2]
+    if place not in places.PLACES:
+        return tab_of(words.pop("tab", "")), words
+    return tab_of(words.pop("tab", "") or places.first_tab(place)), words
+
+
+def tab_of(word: str) -> str:
+    """The id of a tab, that of the first one where "". Raises ValueError for one that is not
+    there."""
+    tab = word or places.first_tab(places.FIRST)
+    if tab not in places.ROWS:
+        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.ROWS)))
+    return tab
+
+
+def opening(tab: str) -> tuple[str, str]:
+    """The text and the model that a bare address of a tab opens."""
+    row = places.ROWS[tab]
+    if row.needs == "generation" and registry.SMOLLM2 in registry.names():
+        return ASKED_TEXT, registry.SMOLLM2
+    return OPENING_TEXT if row.text == DEFAULT_TEXT else row.text, DEFAULT_MODEL
+
+
+def text_and_model(
+    words: Mapping[str, str], tab: str, bare: tuple[str, str] | None = None
+) -> tuple[str, str]:
+    """The text and the model that an address of a tab asks for. bare: those that one means which
+    says nothing, or a newer view alone, as `opening` where None."""
+    row = places.ROWS[tab]
+    more = {name: word for name, word in words.items() if name != "tab"}
+    is_newer = row.views is not None and more in [{row.views.choice: to} for to in row.views.newer]
+    text, model = (row.text, DEFAULT_MODEL) if more and not is_newer else bare or opening(tab)
+    return words.get("text", text), words.get("model", model)
+
+
 def with_key(parameters: Mapping[str, str]) -> dict[str, str]:
     """Parameters that say the key of the selected row by itself: a cell is a row and its key; one
     of another row, or without one, says nothing. So they do a head of two runs."""
@@ -129,9 +177,17 @@ def as_followed(
     return followed
 
 
-def in_todays_words(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Parameters of a link, by the names and in the words of today."""
-    named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
+def in_todays_words(parameters: Mapping[str, str], tab: str = "") -> dict[str, str]:
+    """Parameters of a link, by the names and in the words of today; without the tab where that is
+    known, `tab`."""
+    named = {
+        EARLIER_NAMES.get(name, name): word
+        for name, word in parameters.items()
+        if not tab or name != "tab"
+    }
+    views = places.ROWS[tab].views if tab else None
+    if views and views.earlier and named:
+        named = {views.choice: views.earlier} | named
     for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
         named.setdefault(part, open_part)
     if "tour" in named:  # whose steps are those of a lesson

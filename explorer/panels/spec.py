@@ -28,31 +28,27 @@ from explorer.analysis.framing import at_formulas
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.figures import figure_engine, figure_export, html_export, plotly_export
-from explorer.figures.caption import caption
-from explorer.figures.csv import Columns, by_itself, file_of, plain_columns, to_csv
+from explorer.figures.csv import Columns, file_of, plain_columns, to_csv
 from explorer.figures.figure_export import Sheet
 from explorer.figures.formatting import Written
 from explorer.figures.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.figures.kinds import Figure, PictureCard, as_plain
-from explorer.panels import link_words, memory
+from explorer.panels import memory
 from explorer.panels.choice import (
-    EVERY,
     Parameter,
     as_opened,
     as_taken,
     choices_of,
     completed,
-    declared,
     parameters,
-    parsed,
-    resolved,
 )
 from explorer.text import glossary, places
 from explorer.text.formulas import formula_lines
 from explorer.wording.templates import sentences
-from models.contract.edits import to_line
+from models.contract.edits import describe, to_line
 from models.contract.model import Model
 from models.contract.recording import Recording
+from models.example_texts import DEFAULT_MODEL
 from models.runtime import registry
 from models.runtime.caching import picture_name
 from models.runtime.run import Run
@@ -61,8 +57,8 @@ if TYPE_CHECKING:
     from explorer.figures import notebook_widget
 
 FIGURES = sentences("selection", "figure_files")
+NOTES = sentences("frame", "text")
 Arguments = ParamSpec("Arguments")
-DEFAULT_MODEL = "encoder"  # of an address that names none
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
@@ -136,7 +132,9 @@ class Panel:
         stops = (each for figure in self.figures for each in getattr(figure, "stops", ()))
         walked = (*(each.sentence for each in frames), *(each.finding for each in stops))
         text = " ".join((self.title, *walked, self.finding, *self.details))
-        figures, formulas = at_formulas(self.figures, self.typeset() if self.formulas else [])
+        figures, formulas = self.figures, list[dict[str, Any]]()
+        if self.formulas:
+            figures, formulas = at_formulas(figures, self.typeset())
         header = {
             "panel": self.name,
             "title": self.title,
@@ -145,7 +143,7 @@ class Panel:
             "figures": [as_plain(figure, blocks) for figure in figures],
             "details": [] if bare else list(self.details),
             "formulas": formulas,
-            "first": places.is_formula_first(self.name),
+            "first": self.name in places.FORMULA_FIRST,
             "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),
@@ -436,71 +434,10 @@ def _import_all() -> None:
         import_module(f"{folder}.{each.name}")
 
 
-def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
-    """The panel of a name, its arguments given as words, another run as itself. An argument goes by
-    its own name or by that of its choice in an address. Raises ValueError for a panel, an argument
-    or a value that is not there."""
-    expect_words(name, choices)
-    words, arguments = dict(choices), dict[str, Any]()
-    every = parameters(function := PANELS[name])
-    for each in every:
-        if other := _made_run(each, run, words):
-            arguments[each.argument] = other
-    for each in every:
-        for key in {each.argument, each.name} & words.keys():
-            if isinstance(word := words.pop(key), Run):
-                arguments[each.argument] = word
-            else:  # an empty one meant what is not chosen before there was a word for it
-                is_every = not word and each.is_selected and each.name in link_words.EVERY_OF
-                words[each.name] = EVERY if is_every else word
-    plain = {key: word for key, word in words.items() if isinstance(word, str)}
-    if any(not plain.get(name, "0").lstrip("-").isdecimal() for name in link_words.OF_TEXT):
-        plain = link_words.followed(run.recording(), plain)
-    run, known = as_opened(every, run, parsed(every, plain, {}, lenient=True))
-    arguments |= known
-    return function(run, **resolved(every, run, plain, arguments))
-
-
-def expect_words(name: str, choices: Mapping[str, object]) -> None:
-    """Raises ValueError for a panel that is not there, for a choice that it does not have, and for
-    one that is made twice."""
-    if name not in (there := panel_names()):
-        raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
-    arguments: dict[str, str] = {}  # the argument by what an address may call it
-    for each in parameters(PANELS[name]):
-        made_by = each.choice.made_by if each.choice else None
-        arguments |= {part.name: part.name for part in choices_of(made_by)} if made_by else {}
-        arguments |= {each.name: each.argument, each.argument: each.argument}
-    owners: dict[str, str] = {}
-    for choice in choices:
-        if choice not in arguments:
-            names = ", ".join(dict.fromkeys(arguments.values()))
-            raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
-        if (other := owners.setdefault(arguments[choice], choice)) != choice:
-            raise ValueError(f"{other} and {choice} are the same choice; give one of them")
-
-
 @cache
 def choices_by_panel() -> dict[str, tuple[Parameter, ...]]:
     """The choices that each panel declares, by the name of the panel."""
     return {name: choices_of(PANELS[name]) for name in panel_names()}
-
-
-def other_models(name: str) -> tuple[str, ...]:
-    """Names in an address of the models of the other runs that a panel takes."""
-    makers = (each.choice.made_by for each in declared(PANELS[name]) if each.choice)
-    parts = (part for made_by in makers if made_by for part in choices_of(made_by))
-    return tuple(part.name for part in parts if part.argument == "model")
-
-
-def _made_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Run | None:
-    """The other run that an argument is, made of those words of an address that are of it, which
-    are taken out of `words`; None without any."""
-    if parameter.choice is None or parameter.choice.made_by is None:
-        return None
-    parts = [each for each in choices_of(parameter.choice.made_by) if each.name in words]
-    own = {each.argument: each.parse(str(words.pop(each.name))) for each in parts}
-    return parameter.choice.made_by(run, **own) if own else None
 
 
 def _held(*arguments: object) -> tuple[Recording | Model, ...]:
@@ -518,6 +455,58 @@ def _with_its_panel(panel: Panel) -> Iterator[Figure]:
         title, call = figure.title or panel.title, f"{panel.call}.figures[{at}]"
         vars(own)["panel"] = replace(panel, figures=(), title=title, call=call)
         yield own
+
+
+def _by_itself(columns: Columns) -> Columns:
+    """Named columns that keep nothing else in memory: a part of a larger array is a copy."""
+    return {
+        name: cells.copy() if isinstance(cells, np.ndarray) and cells.base is not None else cells
+        for name, cells in columns.items()
+    }
+
+
+def model_line(recording: Recording, subject: str = "") -> str:
+    """The model, what of it is shown, and its edits."""
+    model = recording.model
+    subject_part = f" · {subject}" if subject else ""
+    return (
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights "
+        f"{model.fingerprint}){subject_part} · edits: {describe(recording.edits) or 'none'}"
+    )
+
+
+def caption(
+    recording: Recording, *what: str, subject: str = "", target: str = "Target"
+) -> tuple[str, ...]:
+    """The lines below a figure: the model's, `what` is shown, and the texts that were read, the
+    second one called `target`. Which layers these are, where not all have attention."""
+    target_line = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
+    what = (*what, *hybrid(recording))
+    return (model_line(recording, subject), *what, f"Text: {read_text(recording)}", *target_line)
+
+
+def hybrid(recording: Recording) -> tuple[str, ...]:
+    """The line that says which layers of a model are shown, where some have no attention."""
+    return tuple(
+        NOTES(
+            "hybrid",
+            model=recording.model.name,
+            layers=", ".join(map(str, attention.layers.tolist())),
+        )
+        for attention in recording.attention
+        if attention.layers.size
+    )
+
+
+def read_text(recording: Recording, target: bool = False) -> str:
+    """The part of its text, or of its target, that a model read, on one line; " …" in place of what
+    did not fit."""
+    texts = recording.texts_with_cover(recording.covered)
+    text, dropped, stream = (
+        (texts[1], recording.target_dropped, -1) if target else (texts[0], recording.dropped, 0)
+    )
+    end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
+    return " ".join((text[:end] if end > 0 else text).split()) + (" …" if dropped else "")
 
 
 def special_labels(recording: Recording) -> tuple[str, ...]:
@@ -571,7 +560,7 @@ def panel(
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         made = replace(
             panel,
-            table=by_itself(panel.table),
+            table=_by_itself(panel.table),
             caption=caption(read, *panel.caption),
             file="-".join(("headlight", recording.model.name, panel.file or function.__name__)),
             call=f"panels.{name}({words})",

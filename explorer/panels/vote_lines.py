@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from explorer.analysis.coreference import Ballot, Vote, excerpt, nouns_of
 from explorer.analysis.findings import word_groups
-from explorer.analysis.votes import Ballot, Vote, excerpt, nouns_of
 from explorer.analysis.words import Groups, spaced
 from explorer.figures.csv import Columns
 from explorer.figures.kinds import SentenceVotes, VoteLine

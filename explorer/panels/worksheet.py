@@ -58,7 +58,7 @@ def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson
         words = _chosen(item)
         names = (
             "model",
-            *(spec.other_models(item.panel) if item.panel in spec.panel_names() else ()),
+            *(address.other_models(item.panel) if item.panel in spec.panel_names() else ()),
         )
         allowed = all(may_open(words[each]) for each in names if words.get(each))
         fits = all(len(word) <= most for word in words.values())
@@ -86,7 +86,7 @@ def pictured(item: Item) -> Panel | None:
     cannot be shown."""
     try:
         run, choices = _choices(item)
-        return spec.from_words(item.panel, run, choices)
+        return address.from_words(item.panel, run, choices)
     except UNSHOWN:
         return None
 

@@ -14,17 +14,18 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from explorer.panels import link_words, spec
+from explorer.panels import architecture, flow_way, link_words, spec
 from explorer.panels.choice import (
     EVERY,
     Parameter,
     arguments_of,
     as_read,
     declared,
+    parameters,
     resolve,
 )
 from explorer.panels.spec import PANELS, Panel
-from explorer.screens import covered, heads, link, needs
+from explorer.screens import heads, needs
 from explorer.screens.presses import RULES
 from explorer.screens.rows import (
     PanelFunction,
@@ -45,6 +46,8 @@ from models.runtime.run import Run, run_of
 
 HEADS = "heads"  # of two panels, with what is told of a head (`heads.py`)
 TEXT, MODEL = "text", "model"
+FLOW = "flow"
+TOLD = ("flow_beam", "flow_level")  # of the flow, where the question does not stand
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Screen:
         choices, as `select` of the page's component has it. Raises ValueError for a panel that is
         not there."""
         if panel and panel not in spec.panel_names():
-            raise ValueError(link.SCREEN("no_panel", name=panel))
+            raise ValueError(link_words.SCREEN("no_panel", name=panel))
         said = {name: str(value) for name, value in pressed.items()}
         said |= dict(parse_qsl(said.pop("address", ""), keep_blank_values=True))
         now = self.words()
@@ -200,14 +203,14 @@ def of_words(words: str | Mapping[str, str]) -> Screen:
     """The same, where `refused` alone says which words are not followed: a server's log, to which
     warnings go, has no word of a reader's."""
     if isinstance(words, str):
-        tab, said = link.tab_and_words(words)
+        tab, said = link_words.tab_and_words(words)
     else:
-        tab, said = link.tab_of(words.get("tab", "")), dict(words)
+        tab, said = link_words.tab_of(words.get("tab", "")), dict(words)
         said.pop("tab", None)
     row = places.ROWS[tab]
     if tab != HEADS and not row.panels and row.views is None:
-        raise ValueError(link.SCREEN("by_hand", tab=places.title(tab)))
-    text, model = link.text_and_model(said, tab)
+        raise ValueError(link_words.SCREEN("by_hand", tab=places.title(tab)))
+    text, model = link_words.text_and_model(said, tab)
     model = registry.spelled(model)
     loaded(model)  # it says what is wrong with it, and what it can do is known then
     named, notes = _choices(said, row), list[str]()
@@ -221,7 +224,7 @@ def of_words(words: str | Mapping[str, str]) -> Screen:
 
 def _choices(words: Mapping[str, str], tab: Tab) -> dict[str, str]:
     """The choices of a link to a tab, as the app has them, without text and model."""
-    named = link.in_todays_words(words, tab.id)
+    named = link_words.in_todays_words(words, tab.id)
     return {name: word for name, word in named.items() if name not in (TEXT, MODEL)}
 
 
@@ -255,7 +258,7 @@ def screen_of(
     now = link_words.with_key(words)
     if tab.id == HEADS:
         chosen, refused = heads.choices(run, now)
-        place = covered.place_of(run, words)
+        place = covered_place(run, words)
         return Screen(
             tab,
             run.covering(place),
@@ -296,13 +299,13 @@ def screen_of(
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
     return Screen(
         tab,
-        of_panels.covering(covered.place_of(of_panels, words)),
+        of_panels.covering(covered_place(of_panels, words)),
         chosen,
         tuple(notes.values()),
         notes | not_chosen,
         asked,
         known,
-        covered.place_on(tab, of_panels, words),
+        covered_on(tab, of_panels, words),
         _named=run,
         _words=followed,
     )
@@ -379,3 +382,35 @@ def _without(words: Mapping[str, str], *causes: str) -> dict[str, str]:
     every = (each for choices in spec.choices_by_panel().values() for each in choices)
     forgotten = {each.name for each in every if each.of in causes}
     return {name: word for name, word in words.items() if name not in forgotten}
+
+
+# ---- the word that a screen asks its reader for, told nowhere until it is answered ---------------
+
+
+def covered_on(tab: Tab, run: Run, words: Mapping[str, str]) -> int | None:
+    """The place that a screen covers, as `Recording.covering` has it: the one of its address, or
+    that which the flow asks for before the light is on; None for none."""
+    if (place := covered_place(run, words)) is not None:
+        return place
+    return _asked_place(run, words) if asks_on(tab, words) else None
+
+
+def asks_on(tab: Tab, words: Mapping[str, str]) -> bool:
+    """True for the flow before the light is on."""
+    return tab.id == FLOW and not any(map(words.get, TOLD))
+
+
+def covered_place(run: Run, words: Mapping[str, str]) -> int | None:
+    """The place that an address covers; None where it says none that is there."""
+    word = words.get("covered", "")
+    n = len(run.recording().streams[-1].tokens)
+    return int(word) if word.isdecimal() and len(word) < 6 and 0 < int(word) <= n else None
+
+
+def _asked_place(run: Run, words: Mapping[str, str]) -> int | None:
+    """The place that the flow asks for under the words of an address, None where it asks for
+    nothing."""
+    named = link_words.with_key(link_words.followed(run.recording(), words))
+    of_flow = {each.name: each for each in parameters(architecture.flow)}
+    chosen, _ = resolve((of_flow["token"], of_flow["flow_hide"]), run, named)
+    return flow_way.asked_place(run, chosen["token"], chosen["hide"])

@@ -14,9 +14,9 @@ from math import isfinite
 from pathlib import Path
 
 from explorer.analysis import findings
+from explorer.analysis.coreference import Ballot
 from explorer.analysis.findings import Finding
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
-from explorer.analysis.votes import Ballot
 from explorer.figures.formatting import (
     fill,
     hundredths,
@@ -63,7 +63,7 @@ def headline(one: Finding, mark: Mark = marked) -> str:
 
 def evidence(one: Finding, mark: Mark = marked) -> str:
     """A finding with its evidence: the number, and its baseline. One or two sentences."""
-    return fill(templates()[one.kind]["evidence"], _slots(one, mark))
+    return fill(templates()[one.kind]["evidence"], _slots(one, mark)).rstrip()
 
 
 def statement(one: Finding, mark: Mark = marked) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from explorer.text import places
+from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 
 REFUSALS = sentences("lesson", "refusals")
@@ -104,7 +105,7 @@ def from_json(text: str) -> Lesson:
     if type(minutes) is not int or not 0 <= minutes <= MOST_MINUTES:
         raise ValueError(REFUSALS("no_minutes", most=MOST_MINUTES))
     steps = tuple(_item(at, each) for at, each in enumerate(items, 1))
-    return Lesson(_well_formed(title), steps, minutes)
+    return Lesson(well_formed(title), steps, minutes)
 
 
 def from_word(word: str) -> Lesson:
@@ -128,13 +129,8 @@ def _item(at: int, read: object) -> Item:
     known = {name: value for name, value in read.items() if name in names}
     if not all(isinstance(each, str) and len(each) <= MOST_CHARACTERS for each in known.values()):
         raise ValueError(REFUSALS("no_item", at=at))
-    known = {name: _well_formed(value) for name, value in known.items()}
+    known = {name: well_formed(value) for name, value in known.items()}
     return Item(**(known | {"address": local(known["address"], at)}))
-
-
-def _well_formed(text: str) -> str:
-    """The text with U+FFFD for each unpaired surrogate."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def local(address: str, at: int) -> str:

@@ -533,12 +533,8 @@ def _panels(row: Tab) -> set[str]:
     return {name for names in named for name in names}
 
 
-_FORMULA_FIRST = {name for row in ROWS.values() if row.formula_first for name in _panels(row)}
-
-
-def is_formula_first(panel: str) -> bool:
-    """True for a panel whose formulas stand above its figures."""
-    return panel in _FORMULA_FIRST
+# Panels whose formulas stand above their figures.
+FORMULA_FIRST = {name for row in ROWS.values() if row.formula_first for name in _panels(row)}
 
 
 def labels(tab: Tab) -> dict[str, str]:

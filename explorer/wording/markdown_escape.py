@@ -1,4 +1,5 @@
-"""Text from users inside Markdown and HTML, as it was typed."""
+"""Text from users as it was typed: inside Markdown and HTML, and where a half of a letter may not
+stand."""
 
 from __future__ import annotations
 
@@ -46,3 +47,9 @@ def plain(markdown: str) -> str:
     typed."""
     text = re.sub(r"\\(.)|\*+|`", lambda match: match[1] or "", markdown, flags=re.DOTALL)
     return " ".join(text.replace(WORD_JOINER, "").split())
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each unpaired surrogate, which no file, address or message can
+    contain."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -216,7 +216,8 @@ class CachedModel(Model):
         edits: tuple[Edit, ...],
         target: str | tuple[int, ...] | None,
     ) -> Hashable:
-        return ("recording", self.name, self.card.fingerprint, text, edits, target)
+        card = self.uncached.card
+        return ("recording", card.name, card.fingerprint, text, edits, target)
 
     def _record(
         self,
@@ -254,7 +255,8 @@ class CachedModel(Model):
 
     def memo(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Something of this model that is kept under `key`, which names all that it is made of."""
-        return get(("of model", self.name, self.card.fingerprint, key), make)
+        card = self.uncached.card
+        return get(("of model", card.name, card.fingerprint, key), make)
 
     def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:
         """As `Model.norms`; of the edits only those of norms matter."""

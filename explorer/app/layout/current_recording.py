@@ -16,15 +16,13 @@ from explorer.analysis.questions import is_question
 from explorer.analysis.word_classes import unread_language
 from explorer.app.state import event_log, jobs, url_state
 from explorer.app.state.models import SMOLLM2, is_chat_model, server_models, typed_special
-from explorer.app.state.settings import well_formed
 from explorer.app.state.url_state import fits_address, forget_token
 from explorer.app.state.visit import visit
-from explorer.figures.caption import hybrid
-from explorer.figures.caption import read_text as read_text
 from explorer.figures.formatting import CHARACTER_PART, plural
 from explorer.panels.choice import declared
+from explorer.panels.spec import hybrid
 from explorer.screens.subjects import under_edits
-from explorer.wording.markdown_escape import literal
+from explorer.wording.markdown_escape import literal, well_formed
 from explorer.wording.model_descriptions import examples, origin, scores, taught
 from explorer.wording.templates import sentences
 from models import model_names

@@ -10,17 +10,16 @@ import streamlit as st
 from explorer.app import mounts
 from explorer.app.layout import current_recording, export_menu, share_menu
 from explorer.app.state import event_log, models, opened_recordings, url_state
-from explorer.app.state.models import DEFAULT_MODEL
-from explorer.app.state.settings import settings, well_formed
+from explorer.app.state.settings import settings
 from explorer.app.state.visit import visit
-from explorer.screens import covered
+from explorer.screens.screen import asks_on, covered_on
 from explorer.text import places
 from explorer.wording import model_descriptions
-from explorer.wording.markdown_escape import literal
+from explorer.wording.markdown_escape import literal, well_formed
 from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import describe, from_line
-from models.example_texts import DEFAULT_TEXT, EXAMPLES
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, EXAMPLES
 from models.own import model_card
 from models.runtime import registry
 from models.runtime.run import Run
@@ -106,11 +105,11 @@ def sentence_field(names: list[str]) -> tuple[Any, Any]:
 def _covered_text() -> str:
     """The text without the word that the screen asks for, "" where it asks for none."""
     words, tab = url_state.words(), places.ROWS[visit.page]
-    if not (words.get("covered") or covered.asks_on(tab, words)):
+    if not (words.get("covered") or asks_on(tab, words)):
         return ""  # without a pass of the model
     run = Run(visit.model, visit.text)
     try:
-        text, _ = run.recording().texts_with_cover(covered.place_on(tab, run, words))
+        text, _ = run.recording().texts_with_cover(covered_on(tab, run, words))
     except ValueError:  # which the page says
         return ""
     return "" if text == visit.text else text
@@ -311,7 +310,7 @@ def header() -> tuple[Any, Any]:
             WORDS(
                 "unknown_model",
                 name=literal(name),
-                shown=models.DEFAULT_MODEL,
+                shown=DEFAULT_MODEL,
                 how=literal(how_to_get(name)),
             )
         )
@@ -358,10 +357,10 @@ def ensure_loaded() -> None:
     if problem := fetch_model(visit.model):
         event_log.log_refusal("model")
         visit.refused_model = problem
-        visit.model = visit.last_model or models.DEFAULT_MODEL
+        visit.model = visit.last_model or DEFAULT_MODEL
         url_state.forget_head()
         if fetch_model(visit.model):
-            visit.model = models.DEFAULT_MODEL
+            visit.model = DEFAULT_MODEL
     models.remember_opened(visit.model)
     visit.last_model = visit.model
 

@@ -29,12 +29,14 @@ from explorer.app.server.headers import FRAMES
 from explorer.app.server.limits import RETRY_SECONDS, SlotCounter, reader_group, slots
 from explorer.app.state import event_log, garbage_collection, models, scheduling
 from explorer.app.state.scheduling import Cancelled, cancellable, heavy_models, memory_budget
-from explorer.app.state.settings import settings, well_formed
+from explorer.app.state.settings import settings
 from explorer.components import bundle
 from explorer.figures import html_export
 from explorer.panels import address, link_words, spec
+from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 from models.contract.cancellation import NoRoom, TimeLimit
+from models.example_texts import DEFAULT_MODEL
 from models.runtime import caching
 from models.runtime.caching import loaded
 from models.version import VERSION
@@ -122,9 +124,9 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
     of_run = {each: words.pop(each) for each in address.OF_RUN if each in words}
     sheet = spec.Sheet.of_words(words) if spec.FILES[ending].is_picture else spec.WHOLE
     words = link_words.with_key(words)
-    spec.expect_words(name, words)
-    of_run["model"] = _offered(of_run.get("model") or spec.DEFAULT_MODEL)
-    others = [each for each in spec.other_models(name) if words.get(each)]
+    address.expect_words(name, words)
+    of_run["model"] = _offered(of_run.get("model") or DEFAULT_MODEL)
+    others = [each for each in address.other_models(name) if words.get(each)]
     words |= {each: _offered(words[each]) for each in others}
     return PanelRequest(
         name,
@@ -257,7 +259,7 @@ def _computed(query: PanelRequest, gone: threading.Event) -> PanelFile:
 
 
 def _packed(query: PanelRequest, etag: str) -> PanelFile:
-    panel = spec.from_words(query.name, address.run_of(dict(query.of_run)), dict(query.choices))
+    panel = address.from_words(query.name, address.run_of(dict(query.of_run)), dict(query.choices))
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{panel.file}.{query.ending}")
     data = spec.FILES[query.ending].make(panel, query.sheet)
     return PanelFile(name, gzip.compress(data, 6, mtime=0), etag, len(data))

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from explorer.app.state.settings import well_formed
+from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 
 WORDS = sentences("server", "pages")

@@ -33,6 +33,7 @@ from explorer.app.state.settings import settings
 from explorer.components import bundle
 from explorer.wording.templates import sentences
 from models import model_names
+from models.example_texts import DEFAULT_MODEL
 from models.runtime import caching
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _first_model() -> Model | None:
     """The first model, None as long as it is not in memory."""
     from explorer.app.state import models
 
-    return models.loaded_models.get(models.DEFAULT_MODEL)
+    return models.loaded_models.get(DEFAULT_MODEL)
 
 
 def rss() -> int:

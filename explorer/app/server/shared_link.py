@@ -11,13 +11,14 @@ from urllib.parse import parse_qsl, urlencode
 
 from explorer.analysis.facts import RecordingFacts
 from explorer.app.state import models, url_state
-from explorer.app.state.settings import well_formed
 from explorer.components import bundle
-from explorer.panels import link_words, spec
+from explorer.panels import address, link_words
 from explorer.panels.choice import EVERY
 from explorer.text import places
+from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 from models import model_names
+from models.example_texts import DEFAULT_MODEL
 from models.runtime.caching import loaded
 from models.runtime.run import Run
 
@@ -44,7 +45,7 @@ def _head(path: str, query: str, root: str) -> str:
     place = path.strip("/") or places.FIRST
     tab = places.tab_in(place, parameters.get("tab", ""))
     text, model = url_state.text_and_model(parameters, tab)
-    model = model if models.is_allowed(model) else models.DEFAULT_MODEL
+    model = model if models.is_allowed(model) else DEFAULT_MODEL
     sentence = _line(parameters.get("text", ""))
     of = WORDS("text", text=sentence) if sentence else places.PLACES[place].title
     title = WORDS("title", of=_headline(model, text, parameters) or of)
@@ -84,7 +85,7 @@ def _headline(model: str, text: str, parameters: Mapping[str, str]) -> str:
         return ""
     words = {name: parameters[name] for name in AT_CARD if parameters.get(name)}
     try:
-        return spec.from_words("card.headline", run, words).finding.removesuffix(".")
+        return address.from_words("card.headline", run, words).finding.removesuffix(".")
     except ValueError:  # of a head that is not there
         return ""
 

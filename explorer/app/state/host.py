@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.app.state import event_log, garbage_collection, models, scheduling
-from explorer.app.state.models import DEFAULT_MODEL, is_loaded
+from explorer.app.state.models import is_loaded
 from explorer.app.state.settings import settings, truncate
 from explorer.app.state.visit import visit
 from explorer.text import places
@@ -26,7 +26,7 @@ from models.contract.edits import Edit
 from models.contract.model import Model
 from models.contract.notices import Notice
 from models.contract.recording import Recording
-from models.example_texts import OPENING_TEXT
+from models.example_texts import DEFAULT_MODEL, OPENING_TEXT
 from models.live import live_training
 from models.live.live_training import TrainingProcess
 from models.network import buffer_pool

@@ -187,7 +187,6 @@ def load(
     raise ValueError(WORDS("changed", name=base.partition(":")[2]))
 
 
-DEFAULT_MODEL = "encoder"
 SMOLLM2 = registry.SMOLLM2  # the model here that answers
 
 COPY_BYTES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones

@@ -130,12 +130,6 @@ def settings() -> Settings:
     return from_environment(os.environ)
 
 
-def well_formed(text: str) -> str:
-    """The text with U+FFFD for each unpaired surrogate, which no file, address or message can
-    contain."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def truncate(text: str) -> str:
     """The text cut to this server's limit of characters, before it is split into tokens. Tokens of
     a million characters would take seconds."""

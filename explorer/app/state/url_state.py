@@ -13,18 +13,18 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.app.state import garbage_collection, models
-from explorer.app.state.models import DEFAULT_MODEL, is_loaded
-from explorer.app.state.settings import MAX_FIELD, well_formed
+from explorer.app.state.models import is_loaded
+from explorer.app.state.settings import MAX_FIELD
 from explorer.app.state.visit import ReplacedModel, visit
 from explorer.panels import choice, link_words, spec
 from explorer.panels.choice import EVERY, Choice, Parameter
-from explorer.screens import link, needs
+from explorer.screens import needs
 from explorer.screens.needs import Unmet
 from explorer.text import places
 from explorer.wording import templates
-from explorer.wording.markdown_escape import literal
+from explorer.wording.markdown_escape import literal, well_formed
 from models.contract.recording import Recording
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT
 from models.runtime.run import Run
 
 ADDRESS = templates.sentences("frame", "address")
@@ -201,7 +201,7 @@ def opening(page: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
     if visit.first_recording[1]:
         return visit.first_recording
-    return link.opening(page)
+    return link_words.opening(page)
 
 
 def replaced_text() -> str:
@@ -220,7 +220,7 @@ def take_back_text() -> None:
 
 def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
     """The text and the model that an address of a tab asks for."""
-    text, model = link.text_and_model(parameters, page, opening(page))
+    text, model = link_words.text_and_model(parameters, page, opening(page))
     return text[:MAX_FIELD], models.canonical_name(model)
 
 
@@ -346,7 +346,7 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     ):
         visit.offered_model, visit.model = visit.model, DEFAULT_MODEL
         visit.offered_link = dict(parameters)
-    _take_choices(link.in_todays_words(parameters, page))
+    _take_choices(link_words.in_todays_words(parameters, page))
 
 
 def _take_choices(parameters: dict[str, str]) -> None:
