@@ -67,6 +67,58 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
         expect(page.locator(".lesson_bar .says").last).to_contain_text(words)
 
 
+@driver.browser_test
+def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> None:
+    """Two lessons ask the same words of one sentence, and a third asks none of them: each begins
+    with its own question, which a student answers in the box or in the picture."""
+    wall, desk = two
+    panel, offered = desk.locator(".follow .panel"), desk.locator(".panel .offered button")
+    votes = wall.locator(".follow .votes")
+    offered.first.click()
+    expect(votes).to_have_text("1 of 1 have answered")
+    expect(desk.locator(".stage .gap")).to_have_text(offered.first.inner_text())
+    for title in ("In three minutes", "The lecture"):
+        lesson(wall, title)
+        expect(desk.locator(".lesson_bar .name")).to_have_text(title)
+        expect(votes).to_have_text("0 of 1 have answered")
+        expect(offered.first).to_have_attribute("aria-pressed", "false")
+        choice = desk.locator(".stage .choices button").last
+        choice.click()
+        expect(votes).to_have_text("1 of 1 have answered")
+        expect(offered.last).to_have_attribute("aria-pressed", "true")
+    lesson(wall, "First attention")
+    expect(desk.locator(".lesson_bar .name")).to_have_text("First attention")
+    for each in (panel, wall.locator(".follow .panel"), votes):
+        expect(each).to_have_count(0)
+
+
+@driver.browser_test
+def test_the_field_of_a_question_has_no_answer_to_the_one_before(two: tuple[Page, Page]) -> None:
+    wall, desk = two
+    field = desk.locator(".follow .guess input, .follow .guess textarea")
+    field.fill("street")
+    wall.locator(".lesson_bar .dot").nth(1).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
+    expect(field).to_have_count(0)
+    present(wall)
+    wall.keyboard.press("v")
+    expect(field).to_have_value("")
+    field.fill("A product of many factors below one.")
+    wall.keyboard.press("x")
+    expect(field).to_have_count(0)
+    wall.keyboard.press("ArrowRight")
+    expect(desk.locator(".lesson_bar .where")).to_have_text("3 / 16")
+    wall.keyboard.press("v")
+    expect(field).to_have_value("")
+
+
+def lesson(page: Page, title: str) -> None:
+    """Begin a lesson by its card."""
+    page.get_by_role("link", name="Learn", exact=True).first.click()
+    page.locator(".cards").get_by_text(title, exact=True).first.click()
+    expect(page.locator(".lesson_bar .name")).to_have_text(title)
+
+
 def own_words(wall: Page, desk: Page) -> None:
     """The question of the second step is answered in a sentence and is gone with the step."""
     question, answer = LESSON.items[1].question, LESSON.items[1].answer

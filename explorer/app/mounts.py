@@ -180,7 +180,7 @@ def questions(
 def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]) -> None:
     """A step of a lesson with what is said there, and the way to the others.
 
-    lesson: its `title`, its `items`, the place of the one on screen among them, `at`, and the
+    lesson: its `id` and `title`, its `items`, the place of the one on screen among them, `at`, and the
     `choices` that the address of every step says beside its own. token: the name of this step.
     `on_end` is called where the reader ends the lesson."""
     data = codec.encode({**lesson, "token": token}, {})

@@ -167,6 +167,12 @@ function heard(seen) {
 /** Where this window is, as the class calls it. */
 export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
 
+/** The same, as soon as another address is requested. */
+export const where = () => {
+  const { goal, waits } = own;
+  return goal && !waits ? `/${goal.slice(`${ROOT}`.length)}` : here();
+};
+
 /** The desk's address with text and model on screen: a bare one would mean those of a first visit. */
 export const desk = () => `${DESK}?${new URLSearchParams(own.subject || {})}`;
 

@@ -8,7 +8,7 @@ import { bus } from "./bus.js";
 import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { hasAnswer, press } from "./class_step.js";
+import { hasAnswer, isPast, press } from "./class_step.js";
 import { typeset, typesetAlone } from "./formula.js";
 import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
@@ -275,7 +275,7 @@ function inSight() {
  */
 const question = (view) => {
   const { lesson } = bus.now;
-  if (!lesson?.question || view.passed === lesson.number) return undefined;
+  if (!lesson?.question || view.passed === lesson.number || isPast(lesson)) return undefined;
   return questionSlide(lesson, stepOf(lesson) - backSteps(view));
 };
 
