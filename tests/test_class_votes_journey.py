@@ -112,6 +112,40 @@ def test_the_field_of_a_question_has_no_answer_to_the_one_before(two: tuple[Page
     expect(field).to_have_value("")
 
 
+# What the wall has shown, [headline, picture], from now on; and three presses of an arrow, after each
+# of which a run of the page before writes its own address, as on a busy server.
+SHOWN = """() => { globalThis.shown = []; addEventListener("headlight", () => {
+  const { head, svg } = globalThis.headlight.slide || {};
+  if (svg) globalThis.shown.push([head, svg]); }); }"""
+FAST = """() => { for (let n = 0; n < 3; n++) {
+  const before = location.href;
+  dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, composed: true }));
+  history.replaceState(history.state, "", before); }
+  dispatchEvent(new KeyboardEvent("keydown", { key: "v", bubbles: true, composed: true })); }"""
+
+
+@driver.browser_test
+def test_the_last_of_fast_steps_wins_and_a_vote_on_it_is_kept(two: tuple[Page, Page]) -> None:
+    wall, desk = two
+    wall.locator(".lesson_bar .dot").nth(1).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
+    present(wall)
+    expect(wall.locator(".board h1")).to_contain_text(LESSON.items[1].heading)
+    wall.evaluate(SHOWN)
+    wall.evaluate(FAST)
+    expect(desk.locator(".lesson_bar .where")).to_have_text("5 / 16")
+    expect(desk.locator(".follow .panel h2")).to_have_text(LESSON.items[4].question)
+    expect(wall.locator(".board .asked")).to_have_text(LESSON.items[4].question)
+    assert "lesson_step=5" in wall.url
+    wall.keyboard.press("x")
+    expect(wall.locator(".board h1")).to_contain_text(LESSON.items[4].heading)
+    expect(wall.locator(".board .plate > svg")).to_have_count(1)
+    shown = wall.evaluate("globalThis.shown")
+    of_last = {svg for head, svg in shown if LESSON.items[4].heading in head}
+    assert of_last and not of_last & {svg for head, svg in shown if svg not in of_last}
+    assert not any(LESSON.items[1].heading in head for head, svg in shown if svg in of_last)
+
+
 def lesson(page: Page, title: str) -> None:
     """Begin a lesson by its card."""
     page.get_by_role("link", name="Learn", exact=True).first.click()

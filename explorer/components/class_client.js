@@ -186,7 +186,7 @@ const connected = () => document.querySelector(`[${STATE}]`)?.getAttribute(STATE
  */
 function place(last = own.sent || bus.now.lesson?.at || "") {
   const { subject } = own;
-  if (!subject || !here().startsWith(DESK)) return subject ? here() : "";
+  if (!subject || !where().startsWith(DESK)) return subject ? where() : "";
   const fits = (/** @type {string} */ at) =>
     Object.entries(subject).every(([name, value]) => explicit(at).searchParams.get(name) === value);
   if (last && fits(last)) return last;
@@ -250,11 +250,15 @@ export function requestedStep() {
 
 /** A run of the page has begun for this address. @param {string} at */
 function began(at) {
-  if (own.goal && `${explicit(at)}` !== own.goal) return;
+  const { goal, waits } = own;
+  if (goal && `${explicit(at)}` !== goal) return;
   clearTimeout(own.late);
   clearTimeout(own.turn);
   own.goal = "";
   own.waits = false;
+  // A run of the page before may have written its own address over this one.
+  if (goal && !waits && `${explicit(here())}` !== goal)
+    history.replaceState(history.state, "", goal);
   if (bus.now.lesson?.behind) tell({ behind: false });
 }
 

@@ -5,6 +5,7 @@
 // S opens the speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
+import { requestedStep } from "./class_client.js";
 import { ROOT, send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
@@ -158,7 +159,8 @@ function enter(view) {
   view.asks = undefined;
   bus.tell({ presenter: true, slide: undefined });
   view.picture = inSight();
-  view.waits = isUnderWay() || isRunning() || !view.picture; // for the page's own picture
+  view.shown = undefined;
+  view.waits = isUnderWay(view) || isRunning() || !view.picture; // for the page's own picture
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
     subtree: true,
@@ -204,14 +206,19 @@ function later(view) {
   clearTimeout(view.timer);
   view.timer = setTimeout(() => {
     if (!bus.now.presenter) return;
-    if (isUnderWay()) later(view);
+    if (isUnderWay(view)) later(view);
     else if (changed(view)) present(view);
   }, SETTLES);
 }
 
-/** True while the page that has the picture of a step is being made: until then the slide before it stays. */
-function isUnderWay() {
-  return Boolean(bus.now.steps?.panel) && isRunning() && !ofStep(pictures());
+/** True while the page that has the picture of a step is on its way: until then the slide before it stays, title and picture. @param {View} view */
+function isUnderWay({ step, shown }) {
+  const { panel, at } = bus.now.steps || {};
+  if (!panel || panel === "words") return false;
+  if (requestedStep() !== undefined) return true;
+  const own = ofStep(pictures());
+  // A panel of that name may be the one that the step before has left.
+  return isRunning() && (!own || (step !== at && about(own) === shown));
 }
 
 /** True where the page shows something else than when it was last looked at. @param {View} view */
@@ -309,10 +316,10 @@ function ofLesson({ asks }) {
 }
 
 /** What a flow asks before its light is on: the line with its gap, and the words that are offered. @param {View} view */
-function ofStage({ picture }) {
+function ofStage(view) {
   const { stage, steps } = bus.now;
-  const of = picture?.isConnected ? picture : inSight();
-  if (!stage || !of || !is(of, FLOW)) return undefined;
+  const of = view.picture?.isConnected ? view.picture : inSight();
+  if (!stage || isUnderWay(view) || !of || !is(of, FLOW)) return undefined;
   const [caption = ""] = captions(viewOf(rootOf(of))?.header.caption || []);
   return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption };
 }
@@ -351,9 +358,13 @@ function broughtBack(view, by) {
 
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
+  const current = inPlace(view);
+  if (!current && isUnderWay(view)) {
+    if (!view.shown) view.head.textContent = bus.now.steps.heading;
+    return later(view);
+  }
   view.turn = (view.turn || 0) + 1;
   view.formulas.replaceChildren();
-  const current = inPlace(view);
   view.current = current && JSON.stringify(current);
   if (current) {
     free();
