@@ -12,6 +12,7 @@ import {
   reachLater,
   pictureOf,
   waits,
+  wander,
 } from "./class_client.js";
 import { bus } from "./bus.js";
 import { PictureFrame } from "./class_picture.js";
@@ -65,9 +66,10 @@ function frameOf(view) {
     takeAway(view);
     reach();
   };
+  const work = () => (waits() ? reach() : wander(true));
   const guessed = (/** @type {any} */ { word, text }) =>
     bus.tell({ guessed: { word: `${word}`.slice(0, LONGEST), text: `${text}`, failed: () => {} } });
-  const frame = new PictureFrame(view.root, { acted, reach, lost, guessed });
+  const frame = new PictureFrame(view.root, { acted, reach: work, lost, guessed });
   view.frame = frame;
   until(view, "frame", () => {
     frame.end();
@@ -79,14 +81,15 @@ function frameOf(view) {
 /** @param {View} view @param {string} name */
 async function bring(view, name) {
   const wanted = () => view.picture === name;
+  const stands = () => waits() || now().lesson.stays;
   const at = () => now().lesson.at;
   const { of } = now().lesson;
   const frame = frameOf(view);
   const there = coming(at, await frame.make(name, await fetched(name)));
   for (let tick = 0; wanted(); tick++) {
-    if (!waits() && there()) break;
+    if (!stands() && there()) break;
     frame.dress();
-    frame.tell("wait", waits());
+    frame.tell("wait", stands());
     // A picture that stands there already is what this one goes on from.
     if (view.board !== name && (view.board || tick >= OWN || !isAt(at()))) {
       await frame.show(name, view.board && isWithin(view.of, of));
@@ -95,7 +98,7 @@ async function bring(view, name) {
       Object.assign(view, { board: name, of, shownAt: undefined });
       goOn(view);
     }
-    await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
+    await new Promise((done) => setTimeout(done, stands() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
 }

@@ -1,12 +1,12 @@
 // @ts-check
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
-// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; F puts
-// numbers into the formula; Q shows the question of a lesson's step; V asks a class, R, A and X go on with its vote;
-// S opens the speaker's window; B blanks; Esc returns.
+// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; in a lesson up
+// and down walk the steps of its picture. F puts numbers into the formula; Q shows the question of a lesson's
+// step; V asks a class, R, A and X go on with its vote; S opens the speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
-import { ROOT, send, spelled, wayIn } from "./class_part.js";
+import { ROOT, send, spelled, unfinished, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { hasAnswer, isPast, press } from "./class_step.js";
@@ -16,7 +16,16 @@ import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf, worded } from "./mount.js";
-import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
+import {
+  captionOf,
+  content,
+  headline,
+  is,
+  lastWords,
+  pictures,
+  rootOf,
+  tree,
+} from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
 import { sentences } from "./sentences.js";
@@ -148,7 +157,7 @@ function typing(event) {
 
 /** @param {View} view */
 function enter(view) {
-  view.plate = make("div", "plate");
+  view.plate = make("div", { class: "plate", onclick: (event) => clicked(view, event) });
   view.caption = make("p", { class: "caption", dir: "auto" });
   view.head = make("h1", { dir: "auto" });
   view.formulas = make("div", "formulas");
@@ -294,15 +303,16 @@ function backSteps(view) {
   return view.back;
 }
 
-/** The way into the class that this window leads, as a slide of the page Class. @param {View} view */
+/** The way into the class that this window leads, or another one of its browser, as a slide of the page Class. @param {View} view */
 function invitation(view) {
-  const { key, over, question, number, code, here } = bus.now.lesson || {};
-  const asks = question && view.passed !== number;
-  if (!key || over || asks || !location.pathname.endsWith("/classroom")) return undefined;
+  const { key, over, question, number, here, ...lesson } = bus.now.lesson || {};
+  const code = key && !over ? lesson.code : unfinished()?.code;
+  const asks = key && question && view.passed !== number;
+  if (!code || asks || !location.pathname.endsWith("/classroom")) return undefined;
   const { address, picture } = wayIn(code);
   return {
     says: classroom("join_at", { address }),
-    caption: say("here", { here: here ?? 0 }),
+    caption: key ? say("here", { here: here ?? 0 }) : "",
     code: spelled(code),
     picture,
   };
@@ -393,7 +403,7 @@ function present(view) {
   view.walk = undefined;
   head.replaceChildren(...worded(headline(picture)));
   caption.replaceChildren(...worded(picture ? captionOf(picture) : say("no_picture")));
-  if (!picture) return;
+  if (!picture) return inLargeType(view, { says: head.innerText, asks: lastWords() });
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
   shows(view);
@@ -557,7 +567,13 @@ function walks(view, key) {
     return Boolean(by || up);
   }
   if (by && broughtBack(view, by)) return true;
-  if (by && bus.now.steps) return bus.now.steps.by(by); // of a lesson
+  if (bus.now.steps) {
+    if (by) return bus.now.steps.by(by); // of a lesson
+    if (up && view.walk) {
+      view.walk(up);
+      return true;
+    }
+  }
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
   if (by && view.walk) {
@@ -576,6 +592,12 @@ function walks(view, key) {
 
 /** @type {string[]} the addresses that the next finding was pressed at */
 const behind = [];
+
+/** A press on the right half of a picture of several steps walks to its next one, on the left half back. @param {View} view @param {MouseEvent} event */
+function clicked({ walk, plate }, { clientX }) {
+  const { left, width } = plate.getBoundingClientRect();
+  walk?.(clientX > left + width / 2 ? 1 : -1);
+}
 
 /** The next finding of the text, or back to the one before. @param {number} by */
 function finding(by) {

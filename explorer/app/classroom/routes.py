@@ -322,7 +322,8 @@ async def show(request: Request) -> Response:
         picture = await request_body.body(request, "application/octet-stream", MOST_PICTURE)
         key = request.headers.get("x-headlight-key", "")[:64]
         code = normalized_code(query.get("code"))
-        await class_service().show(code, key, app_address(query.get("at")), picture)
+        at, stays = app_address(query.get("at")), query.get("stays") == "1"
+        await class_service().show(code, key, at, picture, stays)
         return JSONResponse({}, headers=NO_STORE)
 
     return await respond(made)
