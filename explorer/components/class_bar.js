@@ -19,9 +19,9 @@ import {
   wander,
 } from "./class_client.js";
 import { bus } from "./bus.js";
-import { answerList, rowsOf } from "./class_answers.js";
+import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
 import { answered } from "./class_slide.js";
-import { hasAnswer, isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js";
+import { isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js";
 import { coverPage } from "./cover.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";

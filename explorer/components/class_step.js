@@ -5,7 +5,7 @@
 import { bus } from "./bus.js";
 import { requestedStep, where } from "./class_client.js";
 import { send } from "./class_part.js";
-import { voters } from "./class_answers.js";
+import { hasAnswer, voters } from "./class_answers.js";
 import { isRunning } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
 
@@ -35,9 +35,6 @@ const leads = (lesson) => Boolean(lesson?.key && !lesson.over);
 
 /** What the step is called that this window is at, by its lesson and its place; "" where none is. */
 const stepHere = () => bus.now.steps?.of || "";
-
-/** True for a question that has an answer to be shown. @param {any} question */
-export const hasAnswer = ({ free, says, model }) => Boolean(!free || says || model);
 
 /** Where this window is, of a step of a lesson with its number alone. @param {number | undefined} at */
 function place(at) {
@@ -81,7 +78,8 @@ export function press(key) {
   const question = isPast(lesson) ? undefined : lesson.question;
   const tell = (/** @type {Promise<any>} */ sent) => Boolean(sent.catch(() => {}));
   if (key === "x") return tell(takeAway(lesson));
-  if (key !== "v" && question) return tell(send(key === "a" ? "again" : "reveal"));
+  const ends = hasAnswer(question || {}) ? "reveal" : "close"; // nothing is revealed without an answer
+  if (key !== "v" && question) return tell(send(key === "a" ? "again" : ends));
   if (question && open) return tell(send("close"));
   if (key !== "v" || (question && !revealed && hasAnswer(question))) return false;
   const isGuessed = stage?.words && !isOnStage(lesson);

@@ -7,9 +7,9 @@
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
 import { ROOT, send, spelled, unfinished, wayIn } from "./class_part.js";
-import { answerList } from "./class_answers.js";
+import { answerList, hasAnswer } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { hasAnswer, isPast, press } from "./class_step.js";
+import { isPast, press } from "./class_step.js";
 import { typeset, typesetAlone } from "./formula.js";
 import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
@@ -124,9 +124,9 @@ function acts(view, key) {
   return true;
 }
 
-/** Open the speaker's window, or bring it to the front. @param {View} view */
+/** Open the speaker's window, in a process of its own: it does not wait while this one draws. One that is open closes. @param {View} view */
 function open(view) {
-  window.open(new URL("speaker", ROOT), "headlight-speaker", "popup,width=1280,height=800");
+  window.open(new URL("speaker", ROOT), "_blank", "popup,noopener,width=1280,height=800");
   speak(view);
 }
 
@@ -413,8 +413,8 @@ function present(view) {
   fill(view, picture, room, [width, height]);
 }
 
-/** What is shown, for the speaker's window. @param {View} view @param {string} [svg] of the picture @param {string} [asks] the question in its place */
-function shows({ head, caption }, svg = "", asks = "") {
+/** What is shown, for the speaker's window. @param {View} view @param {string} [svg] of the picture, null while it is drawn @param {string} [asks] the question in its place */
+function shows({ head, caption }, /** @type {string | null} */ svg = "", asks = "") {
   const dark = page.getAttribute(ON) === "blank";
   const { paper, ink } = onScreen(head);
   const about = { head: head.innerText, caption: caption.innerText };
@@ -486,6 +486,7 @@ function presentPanel(view, panel) {
   // The words that a step of a lesson names have their rows.
   const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
   const says = [...(header.says || []), ofStep.join(" ")];
+  shows(view, null);
   drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
