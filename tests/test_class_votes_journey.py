@@ -57,6 +57,9 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     wall.keyboard.press("v")
     expect(wall.locator(WORDS)).to_have_text("pizza")
     expect(wall.locator(COUNTS)).to_have_text("1")
+    wall.keyboard.press("r")  # there is nothing to reveal yet
+    expect(desk.locator(".follow .foot .state")).to_have_text("The vote has ended.")
+    expect(desk.locator(".follow .foot button")).to_have_count(0)
     wall.keyboard.press("ArrowRight")
     expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
     expect(desk.locator(".follow .panel")).to_have_count(0)
