@@ -361,7 +361,8 @@ async function show(at) {
     }
     const body = (await taken()) || NOTHING;
     await own.picture; // one at a time, so that they arrive in their order
-    if (!still() || body.length === last) return;
+    if (!still()) return;
+    if (body.length === last) continue;
     // A page that turns to another one is empty for a moment.
     if (body === NOTHING && (last >= 0 || looks !== LOOKS.at(-1))) continue;
     last = body.length;

@@ -465,20 +465,22 @@ function presentPanel(view, panel) {
       ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
     );
   set(isFilled);
-  const { heading, address } = bus.now.steps || {};
+  const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = bus.now.steps || {};
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
   const said = [guess, frame?.sentence || own || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
   const step = heading?.replace(/[.?!]?$/, (/** @type {string} */ end) => end || ".");
   const whole = step && !said.startsWith(step) ? `${step} ${said}` : said;
-  const finding = step && !/\d/.test(said) ? step : whole;
+  const finding = step && (isOwn || !/\d/.test(said)) ? step : whole;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
-  filled(view.caption, captions(header.caption), " · ");
+  filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
+  if (ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // The picture has its part of the screen; where numbers would take of that, they come on a press.
   const isSmall = view.plate.clientHeight < LEAST * innerHeight;
   view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
   if (view.spared) set(false);
+  if (view.spared && ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;

@@ -70,7 +70,9 @@ def show(is_sharing: bool) -> None:
     # The reader's own is the same one while it is written.
     about = visit.own_lesson if here["lesson"] == OWN else lesson.word
     name = sha256(about.encode()).hexdigest()[:12]
-    header = asdict(lesson) | {"id": name, "items": items, "at": at, "choices": here}
+    is_own = here["lesson"] not in lessons.written()
+    header = asdict(lesson) | {"id": name, "is_own": is_own, "items": items, "at": at}
+    header["choices"] = here
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 
 
