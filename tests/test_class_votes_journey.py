@@ -77,6 +77,10 @@ def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> Non
     wall, desk = two
     panel, offered = desk.locator(".follow .panel"), desk.locator(".panel .offered button")
     votes = wall.locator(".follow .votes")
+    room = wall.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--class-bar')"
+    )
+    assert float(room.removesuffix("px")) >= wall.locator(".follow .line").bounding_box()["height"]
     offered.first.click()
     expect(votes).to_have_text("1 of 1 have answered")
     expect(desk.locator(".stage .gap")).to_have_text(offered.first.inner_text())

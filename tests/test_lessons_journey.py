@@ -351,7 +351,7 @@ def test_own_words_and_formula_of_a_step_are_on_the_wall(visitor: Visitor) -> No
     board.locator(".plate > svg").wait_for()
     assert board.locator("h1").inner_text() == "Who is meant?"
     assert board.locator(".caption").inner_text() == fields["What everybody reads"]
-    assert board.locator(".formulas msub mi").first.inner_text() == "W"
+    assert board.locator(".formulas msub mi").first.text_content() == "W"
     page.keyboard.press("Escape")
     visitor.go("Learn")
     page.locator(".st-key-item-0 summary").click()

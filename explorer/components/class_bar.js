@@ -73,10 +73,20 @@ function draw(view, lesson) {
   if (view.drawn === drawn) return;
   view.drawn = drawn;
   view.root.hidden = !lesson && !left;
-  if (!lesson) return redraw(view, left ? [waiting(left)] : []);
+  if (!lesson) {
+    redraw(view, left ? [waiting(left)] : []);
+    return makeRoom(view);
+  }
   const parts = [panel(view, lesson), line(view, lesson), view.says];
   redraw(view, parts.filter(Boolean));
+  makeRoom(view);
   speak(view, lesson);
+}
+
+/** The page ends above the bar, so that the foot of its last picture can be seen. @param {View} view */
+function makeRoom({ root }) {
+  const { height } = root.getBoundingClientRect();
+  document.documentElement.style.setProperty("--class-bar", `${Math.ceil(height)}px`);
 }
 
 /** A class that this browser leads, in a window that does not lead it. @param {import("./class_client.js").Part} left */
