@@ -547,12 +547,24 @@ const GAP = "▢"; // stands for the word that is asked for
 const [FIRST, LAST] = [160, 80]; // characters before and after it
 const GUESSES = "headlight guesses"; // the name under which this window keeps them
 
+/** Those of a picture in a frame, which has no store. @type {Record<string, string>} */
+let unkept = {};
+
 /** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
 function guesses() {
   try {
     return JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
   } catch {
-    return {}; // a picture in a frame without the page's origin
+    return unkept;
+  }
+}
+
+/** Keep them. @param {Record<string, string>} words */
+function keepGuesses(words) {
+  try {
+    sessionStorage.setItem(GUESSES, JSON.stringify(words));
+  } catch {
+    unkept = words;
   }
 }
 
@@ -612,13 +624,20 @@ function stage(view) {
     data: { focus: "guess" },
   });
   const guess = (/** @type {string} */ word) => {
-    const kept = { ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() };
-    sessionStorage.setItem(GUESSES, JSON.stringify(kept));
+    keepGuesses({ ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() });
     remember(view, figure);
     gap.textContent = word.trim() || "?";
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
   };
+  // What this student answered where the class is asked is the guess here too.
+  const voted = (/** @type {Record<string, any>} */ { lesson }) => {
+    const { mine, open, question } = lesson || {};
+    const isOwn = open && typeof mine === "string" && question?.text === questionOf(figure).text;
+    if (isOwn && view.beam.voted !== mine) guess((view.beam.voted = mine));
+  };
+  voted(bus.now);
+  until(view, "voted", listen(voted));
   field.oninput = () => guess(field.value);
   field.onkeydown = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && lit(view);
   const light = make(
@@ -657,7 +676,10 @@ function stage(view) {
           {
             type: "button",
             "aria-pressed": "false",
-            onclick: () => guess(label),
+            onclick: () => {
+              guess(label);
+              vote(view);
+            },
             data: { focus: `guess ${label}` },
           },
           label,
@@ -677,6 +699,18 @@ function stage(view) {
   );
 }
 
+/** Send a student's guess to the class, where that is what it is asked. @param {View} view */
+function vote(view) {
+  const { lesson } = bus.now;
+  if (!lesson || lesson.key || lesson.alone) return;
+  const figure = now(view);
+  const hint = (/** @type {string} */ words) =>
+    view.root.querySelector(".stage .hint")?.replaceChildren(words);
+  const word = guesses()[guessKey(figure)] || "";
+  bus.tell({ guessed: { word, text: questionOf(figure).text, failed: hint } });
+  if (isKept()) hint(say("waits_for_teacher"));
+}
+
 /** The light goes on: the picture opens, and plays. @param {View} view @param {number} [to] the column that it begins at @param {boolean} [plays] */
 function lit(view, to = 0, plays = true) {
   const figure = now(view);
@@ -684,12 +718,7 @@ function lit(view, to = 0, plays = true) {
   if (isKept()) {
     const { lesson } = bus.now; // of a class
     if (!lesson || lesson.key || lesson.alone) return bus.now.steps.by(1);
-    const own = guesses()[guessKey(figure)] || "";
-    const hint = (/** @type {string} */ words) =>
-      view.root.querySelector(".stage .hint")?.replaceChildren(words);
-    bus.tell({ guessed: { word: own, failed: hint } });
-    hint(say("waits_for_teacher"));
-    return;
+    return vote(view);
   }
   const { finding: question } = view.header;
   const open = () => {
