@@ -620,7 +620,7 @@ function stage(view) {
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
   };
   field.oninput = () => guess(field.value);
-  field.onkeydown = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && lit(view);
+  field.onkeydown = (event) => void (event.key === "Enter" && lit(view));
   const light = make(
     "button",
     {
