@@ -1,5 +1,5 @@
-"""The keyboard alone in a real browser: Tab comes through a page, a menu and back, and a key acts on
-what has the focus."""
+"""The keyboard alone in a real browser: Tab comes through a page, a menu and back, and a key acts
+on what has the focus."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from explorer.analysis.coreference import CoreferenceHeads
+from explorer.analysis.word_classes import without_possessive
 
 TESTS_FILE = Path(__file__).with_name("votes.json")
 VOTERS = 3  # heads that vote, of those that were tested
@@ -39,16 +40,24 @@ class Ballot(NamedTuple):
 
 class Vote(NamedTuple):
     """The vote on a pronoun: its place among the words, what each head says, the best-tested one
-    first, and the noun that is named, None where they are divided."""
+    first, and the noun that is named, None where they are divided. heaviest: the label of the noun
+    with the largest sum of weights in the two best-tested heads."""
 
     row: int
     ballots: tuple[Ballot, ...]
     noun: int | None
+    heaviest: str
 
     @property
     def n_votes(self) -> int:
         """The number of heads that say the noun that is named, 0 where none is."""
         return sum(each.noun == self.noun for each in self.ballots)
+
+    @property
+    def is_outvoted(self) -> bool:
+        """Whether two heads or more say one noun, and none is named: another is heaviest."""
+        said = [each.noun for each in self.ballots]
+        return self.noun is None and max(map(said.count, said)) >= SUMMED
 
     @property
     def strength(self) -> tuple[int, float]:
@@ -73,8 +82,10 @@ def votes(
     fewer than two heads find nouns in test sentences.
 
     weights: of each head that votes, between words (row, column). nouns: mask of those that the
-    pronouns may stand for (row, column), `coreference.candidates`. labels: of the columns."""
+    pronouns may stand for (row, column), `coreference.candidates`. labels: of the columns, which
+    are told without a possessive ending."""
     best, found = voters(tested), []
+    labels = [without_possessive(label) for label in labels]
     if not best:
         return []
     first: dict[str, int] = {}
@@ -98,7 +109,8 @@ def votes(
         )
         summed = np.zeros(len(labels))
         np.add.at(summed, mentioned[nouns[row]], np.sum(given[:SUMMED], axis=0)[nouns[row]])
-        found.append(Vote(row, ballots, _elected(summed, ballots)))
+        heaviest = labels[int(summed.argmax())]
+        found.append(Vote(row, ballots, _elected(summed, ballots), heaviest))
     return sorted(found, key=lambda each: each.strength, reverse=True)
 
 
