@@ -134,6 +134,14 @@ def random_cosines(width: int, nearest: Callable[[np.ndarray, int], tuple]) -> f
     return float(np.quantile(nearest(vectors, 1)[1][:, 0], CHANCE))
 
 
+def least_cosine(model: Model, width: int) -> float:
+    """From which cosine on with what a unit or a head of a model writes a word is told: the
+    `random_cosines` of its vectors of that width. Raises ValueError and AttributeError for a model
+    without such words."""
+    make = lambda: random_cosines(width, model.nearest)
+    return float(model.memo(("random cosines", width), make))
+
+
 # What an FFN changes of a token's prediction: the words of the readout that rise after it.
 
 LEAST_RISE = 0.01  # of a probability, for a word to be named
