@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency, logit_lens, residual
+from models.contract.model import Model
 from models.contract.recording import Attention, Recording, Stream
 from models.contract.results import Lens, largest
 

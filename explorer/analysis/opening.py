@@ -538,8 +538,9 @@ def ffn_layer(recording: Recording, stream: Stream, token: int) -> int:
 @kept
 def answering_unit(recording: Recording, stream: str, token: int) -> HiddenUnit | None:
     """Of the units with large shares of their FFN's update at a token, in the FFNs with large
-    shares of theirs, the one with the largest whose words hold what the model predicts there, nearer
-    than chance; None for none, and for a model that predicts no word or does not show its units or its words."""
+    shares of theirs, the one with the largest whose words hold what the model predicts there,
+    nearer than chance; None for none, and for a model that predicts no word or does not show its
+    units or its words."""
     of, model = recording.stream(stream), loaded(recording)
     is_read = not model.capabilities.no_readout and of is logit_lens.read_stream(recording)
     if not (is_read and model.capabilities.weights):

@@ -147,9 +147,10 @@ def _circuits_finding(
     selection: Selection, match: str, allowed: str, changed: Sequence[str], at: tuple[str, str]
 ) -> str:
     """Sentences on the key that a query matches by the words alone, and on the words that attending
-    to a key changes; where the key is not among them, first that they are not readable. allowed: the word
-    that it matches of those that it may attend to, which stands beside the one that it attends to;
-    "" where the keys are not those of the text. changed: most raised first. at: (query, key)."""
+    to a key changes; where the key is not among them, first that they are not readable. allowed:
+    the word that it matches of those that it may attend to, which stands beside the one that it
+    attends to; "" where the keys are not those of the text. changed: most raised first. at: (query,
+    key)."""
     words, (query, key) = sentences("circuits", "circuits"), at
     most = selection.axes.keys[selection.strongest]
     is_hidden = bool(allowed) and match != allowed
