@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
-from conftest import read_once
 from tolerances import PASSED, SUMMED
 
 from explorer.analysis import ffn, flow, opening, residual
@@ -93,7 +92,7 @@ def test_words_of_a_unit_are_told_where_99_of_100_random_directions_have_none_so
     model: str,
 ) -> None:
     """Of other random directions than the bound is made of as few pass as it says."""
-    loaded, width = read_once(model), Run(model, TEXT).recording().model.d_model
+    loaded, width = Run(model, TEXT).loaded, Run(model, TEXT).recording().model.d_model
     one = np.random.default_rng(7).normal(size=(2_000, width)).astype(np.float32)
     passed = loaded.nearest(one, 1)[1][:, 0] >= flow.least_cosine(loaded, width)
     assert passed.mean() < 0.05  # the bound itself is of 100 directions
