@@ -10,8 +10,10 @@ from app_harness import clean, page_at, panels_on
 from tolerances import PASSED, SUMMED
 
 from explorer.analysis import ffn, flow, opening, residual
+from explorer.analysis.word_classes import is_word
 from explorer.panels import architecture, feed_forward
 from models.contract.edits import WithoutFeedForward
+from models.contract.recording import CONTINUES
 from models.runtime import registry
 from models.runtime.run import Run
 
@@ -54,7 +56,8 @@ def test_the_units_add_up_to_the_update(model: str) -> None:
         (ids,), (cosines,) = loaded.nearest(hidden.writes[[int(row.key)]], feed_forward.N_WORDS)
         near = [id for id, cosine in zip(ids.tolist(), cosines) if cosine >= least]
         named = loaded.labels([id for id in near if not loaded.is_special(id)])
-        named = list(named[: feed_forward.N_NAMED])
+        named = [each for each in named if is_word(each) and each[0] != CONTINUES]
+        named = named[: feed_forward.N_NAMED]
         said = f"unit {row.key}" + (f": {', '.join(named)}" if named else "")
         assert row.label == said
     if opened is not None:

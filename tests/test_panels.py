@@ -384,15 +384,11 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     (matches,) = show(run, layer=1, head=3, token=3, source=2, keys="All").figures
     n = len(matches.rows)
     assert [row.values[0] for row in matches.rows] == pytest.approx(found.keys[0][:n], abs=PASSED)
-    drawn = 0
-    for head in range(6):  # what a head writes is drawn where the key is among its words
-        _, *changes = show(run, layer=0, head=head, token=3, source=2, value="Here").figures
-        for bars in changes:
-            drawn += 1
-            values = [row.values[0] for row in bars.rows]
-            assert values == sorted(values, reverse=True)
-            assert stream.tokens[2] in [row.label for row in bars.rows]
-    assert drawn
+    # What a head writes is drawn where the key is among its words.
+    slow = Run("minilm", "The wolf followed the sheep because they were slow.")
+    _, bars = show(slow, layer=1, head=7, token=7).figures
+    values = [row.values[0] for row in bars.rows]
+    assert values == sorted(values, reverse=True) and "slow" in [row.label for row in bars.rows]
 
 
 @pytest.mark.parametrize("model", ["decoder", "encoder"])

@@ -11,6 +11,7 @@ import numpy as np
 from explorer.analysis import ffn, flow, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.terminology import unit_formula
+from explorer.analysis.word_classes import is_word
 from explorer.figures import kinds
 from explorer.figures.formatting import Written, fixed, percent, plural
 from explorer.figures.kinds import (
@@ -38,7 +39,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import Sentences, sentences
-from models.contract.recording import from_end
+from models.contract.recording import CONTINUES, from_end
 from models.contract.results import FFNActivations
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -309,9 +310,13 @@ def _words_of(
 
 
 def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
-    """The words that a unit is said to write: nearer than chance, and no special tokens."""
+    """The words that a unit is said to write: nearer than chance, and whole ones."""
     model = loaded(selection.recording)
-    near = [label for id, label, of in nearest if of >= least and not model.is_special(id)]
+    near = [
+        label
+        for id, label, of in nearest
+        if of >= least and is_word(label) and label[:1] != CONTINUES and not model.is_special(id)
+    ]
     return near[:N_NAMED]
 
 
