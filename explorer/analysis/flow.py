@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency, logit_lens, residual
-from models.contract.model import Model
 from models.contract.recording import Attention, Recording, Stream
 from models.contract.results import Lens, largest
+from models.runtime.caching import CachedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def random_cosines(width: int, nearest: Callable[[np.ndarray, int], tuple]) -> f
     return float(np.quantile(nearest(vectors, 1)[1][:, 0], CHANCE))
 
 
-def least_cosine(model: Model, width: int) -> float:
+def least_cosine(model: CachedModel, width: int) -> float:
     """From which cosine on with what a unit or a head of a model writes a word is told: the
     `random_cosines` of its vectors of that width. Raises ValueError and AttributeError for a model
     without such words."""
