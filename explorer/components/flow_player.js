@@ -273,11 +273,24 @@ function wordBesides({ bands: [band] }, by) {
   return to === undefined ? undefined : { [band.choice]: to };
 }
 
-/** The edits that take out the word in focus, else the one that is read most. @param {any} figure @param {Element | null} inside */
-function wordOut(figure, inside) {
-  const own = inside?.closest("g.token")?.getAttribute("data-select");
-  if (own && inside?.closest("g.token")?.getAttribute("data-names") === '["edits","flow_beam"]')
-    return { edits: JSON.parse(own)[0], flow_beam: END };
+/** What takes out the head or the word that has the focus; undefined where neither has. @param {any} figure @param {Element | null} inside */
+function outInFocus(figure, inside) {
+  const part = inside?.closest("g.flow-head, g.token");
+  const [names, values] = ["data-names", "data-select"].map((each) =>
+    JSON.parse(part?.getAttribute(each) || "[]"),
+  );
+  const at = Object.fromEntries(names.map((/** @type {string} */ name, i) => [name, values[i]]));
+  if (at.edits !== undefined) return at;
+  const of = figure.layers
+    .filter((/** @type {any} */ each) => `${each.layer}` === at.layer)
+    .flatMap(({ attentions }) => attentions)
+    .find(({ attention }) => at.head !== undefined && attention === at.attention);
+  const line = of && `ZeroHead:${at.layer}:${at.head}:${of.name}`;
+  return line && { ...at, edits: toggled(figure, [line]) };
+}
+
+/** The edits that take out the word that is read most. @param {any} figure */
+function wordOut(figure) {
   const layer = figure.layers[Math.min(count(figure) - 1, figure.current)];
   const [band] = figure.bands;
   const line = layer && band.outs?.[fetchedRow(figure, layer)];
@@ -290,7 +303,7 @@ function switching(figure) {
   return toggle && (figure.level ? toggle.select : { edits: toggle.select.edits, flow_beam: END });
 }
 
-/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, with Shift to one that matters, up and down to another word, Enter opens and Escape closes a level, X takes a head out and Delete a word. Before the light is on numbers choose a word and Enter lights it. @param {View} view @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
+/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, with Shift to one that matters, up and down to another word, Enter opens and Escape closes a level, X takes a head out and Delete a word: that which has the focus, else what brings most. Before the light is on numbers choose a word and Enter lights it. @param {View} view @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
 function meaning(view, event, inside) {
   const figure = now(view);
   const to = (/** @type {any} */ select) => select && (() => go(view, select));
@@ -308,8 +321,9 @@ function meaning(view, event, inside) {
   const ends = { Home: 0, End: count(figure) };
   if (event.key in ends && !figure.level && walks) return () => moveTo(view, ends[event.key], true);
   if (event.key === "Escape" && figure.level) return to(levelBeside(figure, false));
-  if (event.key.toLowerCase() === "x") return to(switching(figure));
-  if (event.key === "Delete" && !figure.level) return to(wordOut(figure, inside));
+  if (event.key.toLowerCase() === "x") return to(outInFocus(figure, inside) ?? switching(figure));
+  if (event.key === "Delete" && !figure.level)
+    return to(outInFocus(figure, inside) ?? wordOut(figure));
   if (own) return undefined;
   if (event.key === "Enter") return to(levelBeside(figure, true));
   return event.key === " " ? () => playOrStop(view) : undefined;
@@ -639,7 +653,7 @@ function stage(view) {
   voted(bus.now);
   until(view, "voted", listen(voted));
   field.oninput = () => guess(field.value);
-  field.onkeydown = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && lit(view);
+  field.onkeydown = (event) => void (event.key === "Enter" && lit(view));
   const light = make(
     "button",
     {
