@@ -17,13 +17,14 @@ import {
   share as partOf,
   stopOf,
   tag,
+  tagWide,
   told,
   track,
   wideOf,
 } from "./beam_figure.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
-import { count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
+import { causingHead, count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
 import { HEAD, LAYER, leading, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
@@ -89,13 +90,25 @@ export function flow(pen, figure, box) {
 }
 
 /** What of a flow says how wide its layers are, which words race and what is out. @param {Flow} figure */
-export const place = ({ level, layer, band, current, matters, lanes: all, edits }) => ({
+export const place = ({
   level,
   layer,
   band,
   current,
   matters,
   lanes: all,
+  leaders,
+  layers,
+  edits,
+}) => ({
+  level,
+  layer,
+  band,
+  current,
+  matters,
+  lanes: all,
+  leaders,
+  layers,
   edits,
 });
 
@@ -550,7 +563,7 @@ function column(pen, figure, plan, layer, at) {
 /** What is brought and what the FFN adds, in words, at the curve and above the box. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} place */
 function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const { letter } = pen;
-  const { says, units } = stopOf(figure);
+  const { brings, adds, says, units } = stopOf(figure);
   const { ms } = figure;
   const across = plan.rows[chosenRow(figure, layer.band)];
   if (plan.turned) return;
@@ -558,19 +571,16 @@ function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
   let y = across - 2.1 * letter;
   const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > limits[1];
+  const lines = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
   if (ms === undefined || ms >= OPEN)
-    for (const [bold, pale] of units)
+    for (const [bold, pale] of lines)
       if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
-  const row = fetchedRow(figure, layer);
-  if (says && row >= 0 && fits(2) && (ms === undefined || (ms >= WIDEN && ms < OPEN)))
-    tag(
-      pen,
-      right,
-      Math.min(y, (plan.rows[row] + across) / 2),
-      say("from", { word: labelsOf(figure)[row] }),
-      say("says", { words: says }),
-      limits,
-    );
+  if (!brings || (ms !== undefined && ms < ARRIVE)) return;
+  // What the head brings, in the room between the names of rows and what stands above the box.
+  const pale = says ? say("says", { words: says }) : "";
+  const left = from + 0.5 * letter;
+  const end = left + tagWide(pen, brings, pale);
+  tag(pen, end, limits[1] + (pale ? 3 : 1.75) * letter, brings, pale, [left, 0]);
 }
 
 /** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ at: number, step: number }[]} where */
@@ -848,7 +858,7 @@ function shownHead(figure, layer, attention) {
   )
     return -1;
   const isOn = isFocus(figure, layer) && chosenAttention(figure, layer) === attention;
-  return isOn ? figure.head : -1;
+  return isOn && figure.head >= 0 ? figure.head : causingHead(figure, layer, attention);
 }
 
 /** @param {Pen} pen @param {Plan} plan @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */

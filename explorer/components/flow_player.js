@@ -18,7 +18,7 @@ import { asTable, spoken } from "./beam_words.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
-import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
+import { GAP, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
 import { make, OF_TEXT, still, until } from "./mount.js";
@@ -543,7 +543,6 @@ function drag(view, event) {
 /** What tells one question from another. @param {any} figure */
 const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
 
-const GAP = "▢"; // stands for the word that is asked for
 const [FIRST, LAST] = [160, 80]; // characters before and after it
 const GUESSES = "headlight guesses"; // the name under which this window keeps them
 
@@ -585,13 +584,11 @@ const cut = (before) => (before.length > FIRST ? `…${before.slice(-FIRST)}` : 
 
 /** @param {any} figure */
 function guessBesideAnswer(figure) {
-  const { edits, lanes, reason } = figure;
+  const { edits, lanes } = figure;
   const yours = guesses()[guessKey(figure)];
   if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
   const answer = lanes[0].label + lanes[0].rest;
-  const isSame = yours === answer.toLowerCase();
-  const name = isSame ? "same_guess" : reason ? "other_guess" : "other_guess_alone";
-  return say(name, { yours, answer, reason });
+  return say(yours === answer.toLowerCase() ? "same_guess" : "other_guess", { yours });
 }
 
 /** The question: the line with a gap, words to choose from, and the light. @param {View} view */

@@ -17,6 +17,7 @@ import numpy as np
 from explorer.analysis import flow as flow_analysis
 from explorer.analysis import (
     logit_lens,
+    opening,
     predictions,
     residual,
     terminology,
@@ -232,9 +233,11 @@ def _under_beam(
     if machine.level:
         return panel
     at = machine.current
-    if at >= 0 or told is None:
-        return replace(panel, finding=machine.stops[at].finding)
-    return _asking(panel, told)
+    if at < 0 and told is not None:
+        return _asking(panel, told)
+    if told is not None and told.asked == "hidden" and at < len(machine.layers):
+        panel = replace(panel, title=flow_beam.WORDS("unknown", model=model_name(recording)))
+    return replace(panel, finding=machine.stops[at].finding)
 
 
 def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
@@ -281,10 +284,9 @@ def _covered(panel: Panel) -> Panel:
     )
     is_attention = machine.level >= LEVELS.index(HEAD) and not panel.at["run"].edits
     stops = tuple(FlowStop(WORDS("covered"), each.levels, each.switch) for each in machine.stops)
-    bare = replace(
-        machine, layers=layers, words=(), says="", note="", leads=(), lanes=(), matters=(), slow=()
-    )
-    bare = replace(bare, stops=stops, asks=("", "", ""), reason="", current=len(layers), out="")
+    bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
+    bare = replace(bare, lanes=(), leaders=(), matters=(), slow=(), stops=stops)
+    bare = replace(bare, asks=("", "", ""), cause=(), current=len(layers), out="")
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),
@@ -359,7 +361,7 @@ def _machine(
     reading = race.now if race else None
     focus = _focus(ways, reading, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
-    answering = flow_beam.answering_head(race, plain) if race else None
+    answering = race.cause if race else None
     end = view if answering is None or head is not None else _of_answer(view, answering)
     if (attention or layer is not None) and replace(end.focus, head=None) != focus:
         end = view
@@ -372,10 +374,7 @@ def _machine(
         opened.finding
         or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
         (
-            replace(
-                _figure(view, end, whole, race, number),
-                reason=flow_beam.reason(answering, plain),
-            ),
+            _figure(view, end, whole, race, number),
             *opened.figures,
         ),
         table=opened.table or _table(plain, ways),
@@ -600,7 +599,7 @@ def _figure(
     """The picture. end: what the end leads on to; whole: the ways without the run's edits; number:
     what stands below each layer."""
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
-    rows = _rows(ways)
+    rows = _rows(ways, race)
     number = number if number != "Prediction" or reading else "Rotation angle"
     names = _names(plain)
     layers = tuple(
@@ -610,7 +609,7 @@ def _figure(
     )
     recording = view.way.recording
     offset = len(layers) - len(ways[-1].layers)
-    through = tuple(at + offset for at in race.first.matters) if race else ()
+    through = tuple(at + offset for at in race.matters) if race else ()
     return Flow(
         note=_note(recording, reading, number) if view.level == MODEL else "",
         bands=tuple(
@@ -628,8 +627,10 @@ def _figure(
         leads=(*end.leads, *view.written) if view.level == MODEL else view.leads,
         stops=_stops(view, end, race),
         lanes=race.lanes() if race else (),
+        leaders=race.leaders() if race else (),
+        cause=flow_beam.cause_in(race, ways, _rows_of_tokens(rows)) if race else (),
         matters=through,
-        slow=tuple(at + offset for at in race.first.slow) if race else (),
+        slow=tuple(at + offset for at in race.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
         edits=to_line(view.run.edits),
@@ -651,9 +652,14 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 if _is_opened(view, focus)
                 else _view(view.run, view.drawn, ways, view.reading, focus, None, MODEL)
             )
-            is_told = race is not None and race.now.way is way
-            finding = told[at] if is_told else _about_focus(plain, way, None, focus)
-            stops.append(FlowStop(finding, own.levels, own.switch))
+            if race is None or race.now.way is not way:
+                finding = _about_focus(plain, way, None, focus)
+                stops.append(FlowStop(finding, own.levels, own.switch))
+                continue
+            if race.cause is not None and at == race.causing_layer and view.focus.head is None:
+                own = _of_answer(own, race.cause)
+            brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
+            stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
     last = _about_focus(plain, view.way, view.reading, view.focus)
     if race is not None:
         last = flow_beam.finding_of_end(race, plain, view.drawn, model_name(plain))
@@ -664,8 +670,30 @@ def _is_opened(view: FlowView, focus: Focus) -> bool:
     return (view.focus.band, view.focus.layer) == (focus.band, focus.layer)
 
 
-def _rows(ways: Sequence[Way]) -> list[Rows]:
-    """The rows of each stream."""
+def _voted(way: Way) -> tuple[int, ...]:
+    """The tokens of a stream that the tested heads vote on, in the order of their colours."""
+    for attention in way.attentions:
+        if attention.query == attention.key and (
+            vote := opening.voted(way.recording, attention.name)
+        ):
+            return tuple(dict.fromkeys(each.key for each in vote.ballots))
+    return ()
+
+
+def _rows_of_tokens(rows: Sequence[Rows]) -> dict[str, list[int]]:
+    """The row of each token by its stream, -1 for one without its own."""
+    return {
+        of.stream.name: [
+            of.first + of.tokens.index(at) if at in of.tokens else -1
+            for at in range(len(of.stream.tokens))
+        ]
+        for of in rows
+    }
+
+
+def _rows(ways: Sequence[Way], race: flow_beam.Race | None) -> list[Rows]:
+    """The rows of each stream. Of a long one the words that the picture tells of come first, then
+    those that bring most."""
     result: list[Rows] = []
     for way in ways:
         n = len(way.stream.tokens)
@@ -673,6 +701,8 @@ def _rows(ways: Sequence[Way]) -> list[Rows]:
         rows = list(range(n))
         if n > most:
             matters = np.sum([each.brought(way.stream) for each in ways], axis=0)
+            told = (*_voted(way), *(race.heroes(way.stream) if race else ()))
+            matters[[*told]] += matters.sum()
             rows = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
         result.append(Rows(way.stream, rows, sum(each.n for each in result)))
     return result
