@@ -769,8 +769,8 @@ class Flow(Figure):
     are wide in the end; slow: those that are played slowly. cause: the column, which of its
     attentions, the head and the row that the answer comes from, () for none. n_words: of the
     vocabulary. asks: what stands before and after the word that is asked for, and whether it is the
-    "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the
-    panel on what each word does to the answer, "" for none."""
+    "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of
+    the panel on what each word does to the answer, "" for none."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
