@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import texts_of
 from ordinary_sentences import SENTENCES
-from tolerances import PASSED, STORED
+from tolerances import PASSED, STORED, TOTAL
 
 from explorer.analysis import flow, logit_lens, residual
 from explorer.figures.formatting import ordinal, signed, tenths
@@ -152,10 +152,10 @@ def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) ->
     lead = float(logits[answer]) - float(logits[rival])
     adds = flow_way.additions(way, answer, rival)
     whole = of.attribute(recording, stream.name, token, answer, rival)
-    assert adds.total == pytest.approx(lead, abs=1e-3)
+    assert adds.total == pytest.approx(lead, abs=TOTAL)
     heads = sum(float(each.sum()) for each in adds.heads.values())
     rest = sum(e.value for e in whole.parts if e.kind not in ("head", "ffn"))
-    assert heads + sum(adds.ffns.values()) + rest == pytest.approx(lead, abs=1e-3)
+    assert heads + sum(adds.ffns.values()) + rest == pytest.approx(lead, abs=TOTAL)
     for column in figure.slow:
         layer, stop = figure.layers[column], figure.stops[column]
         own = adds.ffns[layer.layer]

@@ -292,7 +292,7 @@ function row(pen, figure, lane, [left, y, wide], isAnswer) {
   }
   if (
     figure.yours &&
-    figure.yours === lane.label.toLowerCase() &&
+    figure.yours.toLowerCase() === lane.label.toLowerCase() &&
     after + 4 * letter < left + room
   ) {
     const label = { size: 0.75, bold: true };

@@ -81,7 +81,7 @@ export function streams(pen, figure, plan) {
       const across = plan.rows[first + row];
       const chosen = row === band.selected;
       const isRest = row === band.rows.length;
-      const hue = chosen ? look.primary : hueOf(pen, figure, first + row);
+      const hue = chosen ? look.ink : hueOf(pen, figure, first + row);
       const lines = [...linesOf(band.outs?.[row])];
       const isOut = lines.length > 0 && lines.every((each) => out.has(each));
       const before = lines.length > 0 && lines.every((each) => wasOut.has(each)) ? 1 : 0;
@@ -110,7 +110,7 @@ export function streams(pen, figure, plan) {
             "stroke-dasharray": "2 6",
           });
         if (chosen && edge > from)
-          pen.line(ends(from, edge), look.primary, {
+          pen.line(ends(from, edge), look.ink, {
             "stroke-width": 0.33 * letter,
             "stroke-linecap": "round",
           });

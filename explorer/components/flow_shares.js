@@ -94,9 +94,10 @@ export function kept(figure, few, named = []) {
       .flatMap((/** @type {any} */ one) => sizes(one, row))
       .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
   // Never left out: what most is brought from here, and the words that change the answer most.
-  const fetched = focus.length ? fetchedRow(figure, focus[0]) : -1;
+  const told = focus.length ? focus : figure.matters.map((at) => layers[at]);
+  const fetched = told.map((/** @type {any} */ layer) => fetchedRow(figure, layer));
   const stays = (/** @type {number} */ row) =>
-    row === fetched || row === figure.cause[3] ? 2 : Number(figure.hues?.[row] !== undefined);
+    fetched.includes(row) || row === figure.cause[3] ? 2 : Number(figure.hues?.[row] !== undefined);
   let first = 0;
   /** @type {number[]} */
   const all = [];
@@ -128,11 +129,14 @@ export function kept(figure, few, named = []) {
       (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]],
     );
   const [column, which, head, row] = figure.cause;
+  /** @type {[number, number][]} */
+  const votes = figure.votes.map(([row, noun]) => [all.indexOf(row), noun]);
   const cause = head === undefined ? [] : [column, which, head, all.indexOf(row)];
   const hues = Object.entries(figure.hues || {}).map(([row, hue]) => [all.indexOf(+row), hue]);
   return {
     ...figure,
     cause,
+    votes,
     hues: Object.fromEntries(hues.filter(([row]) => row >= 0)),
     bands: cut,
     layers: layers.map((/** @type {any} */ layer) => ({

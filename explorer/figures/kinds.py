@@ -664,18 +664,16 @@ class FlowAttention:
 @dataclass(frozen=True, eq=False)
 class FlowLayer:
     """A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of
-    the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest
-    hidden units write. says: the word that the stream would give after this layer, with its
-    probability as a number and as text; answer: the probability
-    of the word that comes out in the end; ffn_key: the query of the address that opens the FFN.
-    numbers: what stands below it."""
+    the FFN's update beside what it is added to, 0 to 1, None for no FFN. says: the word
+    that the stream would give after this layer, with its probability as a number and as text;
+    answer: the probability of the word that comes out in the end; ffn_key: the query of the address
+    that opens the FFN. numbers: what stands below it."""
 
     layer: int
     band: int
     attentions: tuple[FlowAttention, ...]
     ffn: float | None = None
     ffn_key: str = ""
-    units: str = ""
     says: tuple[str, float, str] | None = None
     answer: float | None = None
     numbers: str = ""
@@ -765,6 +763,7 @@ class Flow(Figure):
 
     current: the column under the beam, the number of columns for the end, -1 for the question that
     comes before, where nothing tells what the model predicts. stops: of each column and of the end.
+    votes: the rows that the tested heads vote on, each with the place of its colour in the vote.
     lanes: the words that race; leaders: others that lead after a layer. matters: the columns that
     are wide in the end; slow: those that are played slowly. cause: the column, which of its
     attentions, the head and the row that the answer comes from, () for none. n_words: of the
@@ -785,6 +784,7 @@ class Flow(Figure):
     leads: tuple[FlowLink, ...] = ()
     current: int = 0
     stops: tuple[FlowStop, ...] = ()
+    votes: tuple[tuple[int, int], ...] = ()
     lanes: tuple[FlowLane, ...] = ()
     leaders: tuple[FlowLane, ...] = ()
     matters: tuple[int, ...] = ()

@@ -85,7 +85,7 @@ class Race:
     def causing_layer(self) -> int | None:
         """The layer of the cause, by its order, None where there is none."""
         layers = list(self.first.way.layers)
-        return None if self.cause is None else layers.index(_number(self.cause))
+        return None if self.cause is None else layers.index(_layer_number(self.cause))
 
     @cached_property
     def rival(self) -> int:
@@ -319,7 +319,7 @@ def brought(way: Way, layer: int) -> Brought | None:
     return best
 
 
-def _number(found: AnsweringHead) -> int:
+def _layer_number(found: AnsweringHead) -> int:
     """The model's own number of a head's layer."""
     return flow_analysis.layer_numbers(found.attention)[found.layer]
 
@@ -330,7 +330,7 @@ def cause_in(race: Race, ways: Sequence[Way], rows: Mapping[str, Sequence[int]])
     cause, way = race.cause, race.now.way
     if cause is None or race.causing_layer is None:
         return ()
-    number = _number(cause)
+    number = _layer_number(cause)
     there = [x.name for x in way.attentions if number in flow_analysis.layer_numbers(x)]
     column = sum(len(each.layers) for each in ways[:-1]) + race.causing_layer
     row = rows[cause.attention.key][cause.key]
@@ -486,7 +486,7 @@ def reason(race: Race) -> str:
     if cause is None:
         return ""
     word = _word_of(race, cause)
-    return WORDS("reason", layer=_number(cause), head=cause.head, key=word)
+    return WORDS("reason", layer=_layer_number(cause), head=cause.head, key=word)
 
 
 # ---- what takes longer ---------------------------------------------------------------------------
