@@ -361,7 +361,7 @@ def _machine(
             *opened.figures,
         ),
         table=opened.table or _table(plain, ways),
-        details=opened.details or tuple(WORDS.lines("details"))[: None if race else -1],
+        details=opened.details or tuple(WORDS.lines("details"))[: None if race else -2],
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
         formulas=opened.formulas,
