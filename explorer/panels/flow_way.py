@@ -18,7 +18,7 @@ from explorer.panels.predictions import Prediction, prediction_at
 from models.contract.edits import HideToken
 from models.contract.recording import CONTINUES, Attention, Recording, Stream
 from models.contract.results import Attribution, Lens, Sampling
-from models.runtime.caching import loaded
+from models.runtime.caching import kept, loaded
 from models.runtime.run import Run
 
 FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
@@ -170,6 +170,15 @@ def aligned(recording: Recording, stream: Stream, token: int) -> int:
     return 0
 
 
+@kept
+def attributed(recording: Recording, stream: str, token: int, id: int) -> Attribution | None:
+    """The logit of a word (id) in parts, None where the model's cannot be taken apart."""
+    try:
+        return loaded(recording).attribute(recording, stream, token, id)
+    except ValueError:
+        return None
+
+
 class AnsweringHead(NamedTuple):
     """A head that adds to the logit of an answer: its attention, its places there, and the word
     that it gives the most."""
@@ -188,10 +197,8 @@ def answering_head(
     token in `drawn`; the weight is the largest in both. None for no such head, and for a model
     whose logits cannot be taken apart."""
     last = drawn.streams[-1]
-    try:
-        parts = loaded(drawn).attribute(drawn, last.name, query, word).parts
-    except ValueError:
-        return None
+    whole = attributed(drawn, last.name, query, word)
+    parts = whole.parts if whole else ()
     heads = [each for each in parts if each.kind == "head" and each.value > 0]
     for part in sorted(heads, key=lambda each: -each.value):
         of = next(each for each in plain.attention if each.name == part.attention)
@@ -355,12 +362,8 @@ class LensReading:
     @cached_property
     def parts(self) -> Attribution | None:
         """The logit of the final answer in parts, None where the model's cannot be taken apart."""
-        recording, stream = self.way.recording, self.way.stream.name
-        id = int(self.lens.final_id[0])
-        try:
-            return loaded(recording).attribute(recording, stream, self.way.token, id)
-        except ValueError:
-            return None
+        way = self.way
+        return attributed(way.recording, way.stream.name, way.token, int(self.lens.final_id[0]))
 
     def added(self, layer: int, attention: str = "") -> float:
         """Amount that the attentions of a layer, or one of them, add to the logit of the final
