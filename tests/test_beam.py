@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from conftest import texts_of
 from ordinary_sentences import SENTENCES
-from tolerances import PASSED, STORED
+from tolerances import PASSED, STORED, TOTAL
 
 from explorer.analysis import flow, logit_lens, residual
-from explorer.figures.formatting import ordinal, tenths
+from explorer.figures.formatting import ordinal, signed, tenths
 from explorer.figures.kinds import as_plain
-from explorer.panels import architecture, flow_beam
+from explorer.panels import architecture, flow_beam, flow_way
 from explorer.panels import logit_lens as lens_panels
 from explorer.panels import residual as residual_panels
 from models.contract.edits import HideToken, HideWord, ZeroHead, from_line
@@ -58,7 +58,9 @@ def test_a_lane_has_the_places_of_its_word_among_all_logits(model: str, text: st
 
 def test_the_layers_that_matter_bring_the_answer_forward_or_decide() -> None:
     assert flow.layers_that_matter((4554, 12571, 2155, 65, 3, 5, 2, 1)) == (2, 3, 6)
+    assert flow.layers_that_matter((4554, 12571, 2155, 65, 3, 5, 2, 1), 4) == (2, 4, 6)
     assert flow.layers_that_matter((1, 1, 1)) == ()
+    assert flow.layers_that_matter((1, 1, 1), 1) == (1,)
     assert flow.layers_that_matter((9, 3, 1, 1)) == (0, 1)
     rng = np.random.default_rng(1)
     for _ in range(50):
@@ -92,10 +94,79 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
         elif stands := re.search(r"stands (\S+) of (\S+) words", finding):
             assert stands.groups() == (ordinal(after), f"{figure.n_words:,}")
         else:
-            assert re.search(r"fetches “|decides: “", finding), finding
+            assert re.search(r"fetches “|reads “|decides: ", finding), finding
         said += 1
     assert said == len(lane.places) - 1
     assert f"“{lane.label}”, {lane.text}" in figure.stops[-1].finding
+
+
+CAUSES = [("encoder", text) for text in (WAITER, *SENTENCES[:3])] + [("translator", WAITER)]
+
+
+@pytest.mark.parametrize(("model", "text"), CAUSES)
+def test_one_head_is_the_cause_in_the_end_and_in_its_layer(model: str, text: str) -> None:
+    figure = architecture.flow(Run(model, text), beam="end").figures[0]
+    column, which, head, row = figure.cause
+    labels = [label for band in figure.bands for label in band.rows]
+    layer, stop = figure.layers[column], figure.stops[column]
+    assert column in figure.matters and column in figure.slow
+    because = f"because head {head} of layer {layer.layer} reads “{labels[row]}”"
+    assert because in figure.stops[-1].finding
+    assert re.match(rf"Layer {layer.layer} (reads|fetches) “{labels[row]}”\. ", stop.finding)
+    assert stop.levels[2].select["head"] == str(head) == figure.stops[-1].levels[2].select["head"]
+    weights = layer.attentions[which].weights[head]
+    assert weights[row] == weights.max(), "its curve is the widest"
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", [WAITER, SENTENCES[5]])
+def test_a_stop_names_only_words_that_have_a_lane_or_a_row(model: str, text: str) -> None:
+    figure = architecture.flow(Run(model, text)).figures[0]
+    labels = {label for band in figure.bands for label in band.rows}
+    racing = {each.label for each in (*figure.lanes, *figure.leaders)}
+    for column in figure.slow:
+        for word in re.findall("“(.+?)”", figure.stops[column].finding):
+            assert word in labels | racing, figure.stops[column].finding
+
+
+@pytest.mark.parametrize(("model", "text"), CAUSES)
+def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) -> None:
+    panel = architecture.flow(Run(model, text))
+    figure, recording = panel.figures[0], panel.at["run"].recording()
+    stream, token = recording.streams[-1], int(figure.bands[-1].places[figure.bands[-1].selected])
+    of, way = loaded(recording), flow_way.Way(recording, recording.streams[-1], token)
+    logits = of.logits(recording, stream.name, token)
+    ids = {each.label: each.id for each in (*figure.lanes, *figure.leaders)}
+    said = [
+        found
+        for column in figure.slow
+        if (
+            found := re.search(
+                r"Head (\d+) brings “(.+?)”: that alone adds (\S+) to “(.+?)” against “(.+?)”",
+                figure.stops[column].finding,
+            )
+        )
+    ]
+    rival = ids[said[0][5]] if said else figure.lanes[1].id
+    answer = figure.lanes[0].id
+    lead = float(logits[answer]) - float(logits[rival])
+    adds = flow_way.additions(way, answer, rival)
+    whole = of.attribute(recording, stream.name, token, answer, rival)
+    assert adds.total == pytest.approx(lead, abs=TOTAL)
+    heads = sum(float(each.sum()) for each in adds.heads.values())
+    rest = sum(e.value for e in whole.parts if e.kind not in ("head", "ffn"))
+    assert heads + sum(adds.ffns.values()) + rest == pytest.approx(lead, abs=TOTAL)
+    for column in figure.slow:
+        layer, stop = figure.layers[column], figure.stops[column]
+        own = adds.ffns[layer.layer]
+        assert stop.adds == (
+            f"{signed(own, 1)} for “{figure.lanes[0].label}”" if abs(own) >= 0.05 else ""
+        )
+        for each in (
+            re.search(r"Head (\d+) brings “(.+?)”: that alone adds (\S+) to", stop.finding),
+        ):
+            if each:
+                assert stop.brings == f"{each[2]}: {each[3]} for “{figure.lanes[0].label}”"
 
 
 @pytest.mark.parametrize("text", [WAITER, *SENTENCES[:4]])
@@ -105,11 +176,12 @@ def test_flow_lens_and_residual_name_one_layer_from_which_on_the_answer_leads(te
     lens = hidden.loaded.lens(hidden.recording(), "encoder", token=token)
     behind = np.flatnonzero(lens.rank[:, 0] > 0)  # the sites where another word leads
     site = lens.sites[behind[-1] + 1]
-    said = [
-        each.finding for each in architecture.flow(Run("encoder", text), token).figures[0].stops
-    ]
-    (decides,) = (each for each in said if "decides" in each)
-    assert re.match(rf"Layer {site[0]}(, the last,)? decides: ", decides)
+    figure = architecture.flow(Run("encoder", text), token).figures[0]
+    layer, places = int(site[0]), figure.lanes[0].places
+    found = [at for at, each in enumerate(figure.stops) if "decides: " in each.finding]
+    assert found in ([], [layer])
+    if not found and places[layer] > 1:
+        assert layer == figure.cause[0], "it is told of the layer of the cause"
     name = logit_lens.site_name(site)
     at_the_end = behind[-1] + 2 == len(lens.sites)
     assert at_the_end or f"leads all words from {name} on" in updates.finding
@@ -250,7 +322,8 @@ def test_words_are_named_only_where_they_stand_out_of_chance() -> None:
     cosines = model.nearest(rng.normal(size=(300, width)).astype(np.float32), 1)[1][:, 0]
     assert np.mean(cosines < least) > 0.95, "chance alone passes seldom"
     for layer, stop in zip(figure.layers, figure.stops):
-        units = model.neurons(recording, "encoder", layer.layer, 7, figure.lanes[0].id)
+        answer, rival = (each.id for each in figure.lanes[:2])
+        units = model.neurons(recording, "encoder", layer.layer, 7, answer, rival)
         best = np.argsort(-units.adds)[:2]
         hidden = model.ffn_activations(recording, "encoder", layer.layer, 7)
         near = model.nearest(hidden.writes_of(best).astype(np.float32), 1)[1][:, 0]

@@ -129,6 +129,5 @@ def test_the_tab_shows_the_selected_word_layer_and_unit_and_the_flow_leads_there
     assert "unit 11 " in f"{panel['figures'][1]['title']} "
     lost = clean(page_at("feedforward", text=TEXT, token="999", layer="x", unit="99999999"))
     assert panels_on(lost)
-    (flow,) = architecture.flow(Run("encoder", TEXT), 4).figures
-    keys = [layer.ffn_key for layer in flow.layers]
-    assert "tab=feedforward&layer=2&token=4" in keys
+    flow = architecture.flow(Run("encoder", TEXT), 4, layer=2, level="Layer").figures[0]
+    assert flow.leads[0].select["address"] == "tab=feedforward&layer=2&token=4"

@@ -4,6 +4,7 @@ that it leads to."""
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from explorer.figures.kinds import as_plain
 from explorer.panels import (
     anatomy,
     architecture,
+    attribution,
     feed_forward,
     flow_levels,
     flow_way,
@@ -298,9 +300,9 @@ def test_levels_lead_in_and_out_with_the_selection() -> None:
     whole = architecture.flow(run, 9, layer=1).figures[0]
     assert [each.select["head"] for each in whole.stop.levels[:2]] == ["", ""], "no head was chosen"
     shares = whole.layers[1].attentions[0].shares.sum(1)
-    assert whole.stop.levels[2].select["head"] == str(int(shares.argmax())), (
-        "the one that brings most"
-    )
+    column, _, head, _ = whole.cause
+    told = head if column == 1 else int(shares.argmax())
+    assert whole.stop.levels[2].select["head"] == str(told), "the cause, or what brings most"
 
 
 def test_a_model_without_q_k_and_v_is_opened_to_its_heads() -> None:
@@ -362,14 +364,19 @@ def test_a_temperature_changes_the_words_that_come_out_as_on_generate() -> None:
     assert not architecture.continues(Run("encoder", TEXTS[0]), {})
 
 
-def test_the_units_of_every_ffn_of_a_small_model_are_named() -> None:
-    figure = architecture.flow(Run("encoder", TEXTS[0]), 9).figures[0]
-    for layer in figure.layers:
-        hidden = feed_forward.units(Run("encoder", TEXTS[0], (HideToken(9),)), 9, layer=layer.layer)
-        named = re.findall(r"unit (\d+) writes “(.+?)”", layer.units)
-        listed = [row.key for row in hidden.figures[0].rows if row.key][: architecture.N_UNITS]
-        assert [unit for unit, _ in named] == [each for each in listed if each in dict(named)]
-        assert all(word.isalpha() and len(word) > 1 for _, word in named), "no pieces"
+def test_an_ffn_leads_to_the_units_that_it_names() -> None:
+    """Of one run, one word and its rival."""
+    panel = architecture.flow(Run("encoder", TEXTS[0]), 9)
+    for layer, stop in zip(panel.figures[0].layers, panel.figures[0].stops):
+        at = dict(parse_qsl(layer.ffn_key))
+        assert (at.pop("tab"), at.pop("hidden"), at["token"]) == ("attribution", "9", "9")
+        token, word, against, ffn = (int(at[key]) for key in ("token", "word", "against", "ffn"))
+        assert ffn == layer.layer
+        drawn = panel.at["run"]
+        table = attribution.neurons(drawn, token, word, against, ffn).table
+        added = zip(table["adds to the logit"][:-3], table["neuron"][:-3])  # the last are sums
+        best = [f"{unit}" for _, unit in sorted(added, reverse=True)[:2]]
+        assert [re.match(r"unit (\d+): ", name)[1] for name, _ in stop.units] == best
 
 
 def test_a_decoder_writes_the_word_that_leads_behind_the_text() -> None:

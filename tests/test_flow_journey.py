@@ -152,7 +152,8 @@ def test_the_answer_is_nowhere_until_the_light_is_on(visitor: Visitor) -> None:
 
 
 def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -> None:
-    layer = architecture.flow(Run("encoder", TEXT), 3).figures[0].layers[1]
+    figure = architecture.flow(Run("encoder", TEXT), 3).figures[0]
+    layer = figure.layers[1]
     page = arrive(visitor, "&token=3&flow_beam=1").page
     page.get_by_role("button", name="Layer 1, head 5:").hover()
     tip = page.locator(".panel .tip")
@@ -166,7 +167,10 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
     expect(drawn).to_have_count(len(seen))
     page.locator(".flow-ffn >> nth=1").hover()
     expect(tip).to_have_text(re.compile("^FFN of layer 1"))
-    assert layer.units and layer.units in tip.inner_text()
+    for name, _ in figure.stops[1].units:
+        assert name in tip.inner_text()
+    box = tip.bounding_box()
+    assert box["width"] <= 321 and box["x"] >= 0 and box["x"] + box["width"] <= 1280
 
 
 @pytest.mark.parametrize("asked_of", ["&token=3", "&model=decoder", "&token=2"])

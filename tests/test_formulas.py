@@ -320,3 +320,25 @@ def test_a_formula_is_read_as_people_type_it() -> None:
     for part in ("<mn>0</mn><mo>,</mo><mi>x</mi>", "<msub><mi>W</mi>", "<mi>max</mi>"):
         assert part in line
     assert "<mn>8,932</mn>" in formulas.html(typeset("8,932", {}))
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_a_formula_of_a_model_has_only_the_parts_that_it_has(model: str) -> None:
+    context = on_text(model, TEXT)
+    made = evidence(context, "readout")
+    lines = FORMULAS["readout"].of(made.instead).lines
+    has_norm = context.recording.streams[-1].sites[-1] == "final.normed"
+    state = "Norm(h_t)" if has_norm else "h_t"
+    bias = " + b" if context.capabilities.readout_bias else ""
+    assert lines == (f"y_t = softmax(E {state}{bias})",)
+
+
+@needs_smollm2
+def test_the_formulas_of_a_model_without_biases_have_none() -> None:
+    context = on_text("smollm2", TEXTS[1])
+    own = {
+        id: FORMULAS[id].of(evidence(context, id).instead) for id in ("sum-over-heads", "readout")
+    }
+    assert own["sum-over-heads"].lines == ("Y = ∑_h A_h X W_V^h W_O^h",)
+    assert own["readout"].lines == ("y_t = softmax(E Norm(h_t))",)
+    assert not {"b", "b_O"} & {*own["readout"].defined, *own["sum-over-heads"].defined}

@@ -101,19 +101,21 @@ def middle_sites(stream: Stream) -> dict[int, str]:
 
 # The race of words through the vocabulary, by their places in it from layer to layer.
 
-TELLING = 2  # layers by the factor between the places before and after
+TELLING = 3  # layers that are told one by one and are wide in the end
 
 
-def layers_that_matter(places: Sequence[int]) -> tuple[int, ...]:
-    """The layers that change the place of the answer in the vocabulary most, ascending: the two
-    with the largest factor between the places before and after, of those that bring it forward, and
-    the one from which on it stays first. places: before the first layer and after each, from 1."""
+def layers_that_matter(places: Sequence[int], cause: int | None = None) -> tuple[int, ...]:
+    """The layers of the answer's way through the vocabulary that are told, ascending: that of its
+    cause, the one from which on it stays first, and of those that bring it forward the ones with
+    the largest factor between the places before and after. places: before the first layer and after
+    each, from 1; cause: the layer of the head that the answer is said to come from."""
     at = np.asarray(places, float)
     factors = at[:-1] / at[1:]
     best = [each for each in np.argsort(-factors, kind="stable").tolist() if factors[each] > 1]
     behind = np.flatnonzero(at > 1)
-    last = {int(behind[-1])} if len(behind) and behind[-1] < len(factors) else set[int]()
-    return tuple(sorted({*best[:TELLING], *last}))
+    last = [int(behind[-1])] if len(behind) and behind[-1] < len(factors) else []
+    causes = [] if cause is None else [cause]
+    return tuple(sorted([*dict.fromkeys((*causes, *last, *best))][:TELLING]))
 
 
 def race(probabilities: np.ndarray, spelled: Callable[[int], str], n: int) -> tuple[int, ...]:

@@ -82,10 +82,12 @@ STEP = 1e-5  # of a numerical derivative
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence of a recording for a formula: its check, and its numbers at one place."""
+    """Evidence of a recording for a formula: its check, and its numbers at one place. instead: of
+    parts of its lines what stands there of this model, "" for what it does not have."""
 
     check: Callable[[], Check]
     numbers: Mapping[str, Number] = field(default_factory=dict)
+    instead: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -473,7 +475,8 @@ def sum_over_heads(at: RecordedPlace) -> Evidence:
             flat = w_o[layer].astype(np.float64).reshape(whole.shape[1], -1)
             yield by_head + bias[layer], whole @ flat + bias[layer]
 
-    return Evidence(_compared(pairs), concatenation(at).numbers)
+    instead = {} if bias.any() else {" + b_O": ""}
+    return Evidence(_compared(pairs), concatenation(at).numbers, instead)
 
 
 def output_gradient(at: RecordedPlace) -> Evidence:
@@ -1084,7 +1087,10 @@ def readout(at: RecordedPlace) -> Evidence:
         "powers": terms(powers),
         "p": float(powers[likeliest] / powers.sum()),
     }
-    return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {})
+    instead = {} if context.capabilities.readout_bias else {" + b": ""}
+    if stream.sites[-1] == "final.normed":
+        instead["h_t"] = "Norm(h_t)"
+    return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {}, instead)
 
 
 def chain(at: RecordedPlace) -> Evidence:

@@ -91,7 +91,10 @@ export const widens = (from, to) => (from.level === to.level ? WIDEN : ZOOM);
 
 /** The milliseconds that the way from one figure to another takes: bars slide, then lanes change their order. @param {Flow} from @param {Flow} to */
 export function lasts(from, to) {
-  const order = (/** @type {Flow} */ { lanes: all }) => all.map(({ label }) => label).join("\n");
+  const order = (/** @type {Flow} */ one) =>
+    onShow(one)
+      .map(({ label }) => label)
+      .join("\n");
   const race = slides(from, to) + (order(from) === order(to) ? 0 : SORT);
   return Math.max(widens(from, to), race);
 }
@@ -119,6 +122,45 @@ export function placesOf(figure, lane) {
   return { from: before, to: after, now: mix(middle, after, part) };
 }
 
+const MOST = 6; // lanes at once
+
+/** The words that have a lane where the beam stands, in their order: in the end by their chances, before it by their places, and with the word that leads there. @param {Flow} figure @returns {any[]} */
+export function onShow(figure) {
+  const { lanes: all, leaders, layers, ms } = figure;
+  if (isEnd(figure) || !all.length) return all;
+  const at = told(figure);
+  const led = [layers[at]?.says?.[0], ms !== undefined && ms < FLIP && layers[at - 1]?.says?.[0]];
+  const leads = (/** @type {any} */ lane) => led.includes(lane.label);
+  const words = [...all, ...leaders.filter(leads)];
+  const place = (/** @type {any} */ lane) => placesOf({ ...figure, ms: undefined }, lane).to;
+  const least = words
+    .filter((lane) => lane !== all[0] && !leads(lane))
+    .sort((a, b) => place(b) - place(a))
+    .slice(0, Math.max(0, words.length - MOST));
+  return byPlace(
+    words.filter((lane) => !least.includes(lane)),
+    place,
+  );
+}
+
+/** @param {any[]} all @param {(lane: any) => number} place */
+const byPlace = (all, place) => [...all].sort((a, b) => place(a) - place(b));
+
+/** The row of each word on show while a layer is told slowly: they exchange as their places pass each other. @param {Flow} figure @param {any[]} all */
+function rowsNow(figure, all) {
+  const { ms } = figure;
+  if (ms === undefined || isEnd(figure)) return all.map((_, at) => at);
+  const rows = [0, SLIDE - 1, LASTS].map((moment) =>
+    byPlace(all, (lane) => placesOf({ ...figure, ms: moment }, lane).to),
+  );
+  const [from, to, start] = ms < SLIDE ? [0, 1, ARRIVE] : [1, 2, SLIDE];
+  const part = share(ms, start, start + GLIDE);
+  return all.map((lane) => {
+    const [before, after] = [rows[from].indexOf(lane), rows[to].indexOf(lane)];
+    return before + (after - before) * part;
+  });
+}
+
 /** The colour of a word in a lane: the answer's, that of a word of the text of the same spelling, or none. @param {Pen} pen @param {Flow} figure @param {any} lane @param {boolean} isAnswer */
 function colourOf({ look }, figure, lane, isAnswer) {
   if (isAnswer) return look.primary;
@@ -133,7 +175,8 @@ function colourOf({ look }, figure, lane, isAnswer) {
 /** The words that race, by their places in the vocabulary until the end and by their chances there. Returns the foot. @param {Pen} pen @param {Flow} figure @param {number[]} box left, top, width */
 export function lanes(pen, figure, [left, top, wide]) {
   const { letter, look } = pen;
-  const { lanes: all, n_words } = figure;
+  const { n_words } = figure;
+  const all = onShow(figure);
   if (!all.length || isAsked(figure)) return top;
   const end = isEnd(figure);
   const was = comesFrom(figure);
@@ -182,12 +225,14 @@ export function lanes(pen, figure, [left, top, wide]) {
         ? each
         : best,
     );
-    const before = rowsBefore(was?.lanes ?? all, all);
+    const rows = rowsNow(figure, all);
+    const before = was ? rowsBefore(onShow(was), all) : rows;
     const sorted = was ? share(figure.from.ms, slides(was, figure), lasts(was, figure)) : 1;
     all.forEach((/** @type {any} */ lane, /** @type {number} */ i) => {
-      const at = before[i] + (i - before[i]) * sorted;
+      const at = before[i] + (rows[i] - before[i]) * sorted;
       const y = low + (at + 0.55) * 2.75 * letter;
-      const inside = pen.apart(() => row(pen, figure, lane, [left, y, wide], lane === first));
+      const isAnswer = end && lane === first; // till then nothing tells it
+      const inside = pen.apart(() => row(pen, figure, lane, [left, y, wide], isAnswer));
       pen.put("g", { class: "flow-lane" }, inside);
     });
     const spelled = (/** @type {any} */ one) => one.label.replace("‧", "").toLowerCase();
@@ -247,10 +292,10 @@ function row(pen, figure, lane, [left, y, wide], isAnswer) {
   }
   if (
     figure.yours &&
-    figure.yours === lane.label.toLowerCase() &&
+    figure.yours.toLowerCase() === lane.label.toLowerCase() &&
     after + 4 * letter < left + room
   ) {
-    const label = { size: 0.75, bold: true, fill };
+    const label = { size: 0.75, bold: true };
     pen.rect(
       after + 0.5 * letter,
       begin - 0.65 * letter,
@@ -259,7 +304,7 @@ function row(pen, figure, lane, [left, y, wide], isAnswer) {
       {
         rx: 9,
         fill: "none",
-        stroke: fill,
+        stroke: look.ink,
       },
     );
     pen.text(after + letter, begin, say("yours"), label);
@@ -307,7 +352,7 @@ function onItsWay(figure, lane, wide) {
   const was = comesFrom(figure);
   const part = was ? share(figure.from.ms, 0, slides(was, figure)) : 1;
   if (!was || part >= 1) return to;
-  const there = was.lanes.find(({ label }) => label === lane.label);
+  const there = onShow(was).find(({ label }) => label === lane.label);
   const start = there
     ? standing(was, there, wide)
     : { ...to, knob: 0, length: isEnd(was) ? Math.max(0, lane.were) * wide : 0 };
@@ -508,6 +553,11 @@ export const clearOfCurves = (pen, figure, plan, at) =>
     plan.ends[at] - 0.5 * flapWide(pen, figure) - 0.4 * pen.letter,
   );
 
+/** How wide a tag is. @param {Pen} pen @param {string} bold @param {string} pale */
+export const tagWide = (pen, bold, pale) =>
+  Math.max(pen.width(bold, { bold: true, size: 0.82 }), pen.width(pale, { size: 0.82 })) +
+  pen.letter;
+
 /** A small tag with a line or two, where it covers no text: at its place, or further up. @param {Pen} pen @param {number} right @param {number} y @param {string} bold @param {string} pale @param {number[]} [limits] left and top */
 export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
   const { letter, look } = pen;
@@ -516,7 +566,7 @@ export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
     { size: 0.82, alpha: 0.8 },
   ];
   const lines = [bold, pale].filter(Boolean);
-  const wide = Math.max(...lines.map((line, at) => pen.width(line, styles[at]))) + letter;
+  const wide = tagWide(pen, bold, pale);
   const high = lines.length * 1.25 * letter + 0.5 * letter;
   const left = Math.max(limits[0], right - wide);
   const top = Math.max(limits[1], y - high);

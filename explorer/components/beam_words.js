@@ -1,7 +1,7 @@
 // @ts-check
 // What the beam shows in words, for who does not see it: where it stands, and the lanes as a table.
 
-import { axisOf, isEnd, placesOf, told } from "./beam_figure.js";
+import { axisOf, isEnd, onShow, placesOf, told } from "./beam_figure.js";
 import { labelsOf } from "./flow_rows.js";
 import { fetchedRow, numbered, widthOf } from "./flow_shares.js";
 import { ordinal } from "./number_format.js";
@@ -38,7 +38,7 @@ export function spoken(figure, special) {
 export function asTable(figure) {
   const end = isEnd(figure);
   const still = { ...figure, ms: undefined };
-  const rows = figure.lanes.map((/** @type {any} */ lane) => {
+  const rows = onShow(still).map((/** @type {any} */ lane) => {
     if (end) return [whole(lane), lane.was_text || "–", lane.text];
     const { from, to } = placesOf(still, lane);
     return [whole(lane), ordinal(from), ordinal(to)];

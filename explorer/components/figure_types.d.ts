@@ -147,7 +147,7 @@ export interface Figure {
   framed: [number, number][];
 }
 
-/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. lanes: the words that race. matters: the columns that change the answer's place most; slow: those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. reason: what of the text makes the answer. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
+/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. votes: the rows that the tested heads vote on, each with the place of its colour in the vote. lanes: the words that race; leaders: others that lead after a layer. matters: the columns that are wide in the end; slow: those that are played slowly. cause: the column, which of its attentions, the head and the row that the answer comes from, () for none. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
 export interface Flow extends Figure {
   bands: FlowBand[];
   layers: FlowLayer[];
@@ -162,12 +162,14 @@ export interface Flow extends Figure {
   leads: FlowLink[];
   current: number;
   stops: FlowStop[];
+  votes: [number, number][];
   lanes: FlowLane[];
+  leaders: FlowLane[];
   matters: number[];
   slow: number[];
   n_words: number;
   asks: [string, string, string];
-  reason: string;
+  cause: number[];
   edits: string;
   out: string;
 }
@@ -212,14 +214,13 @@ export interface FlowLane {
   was_places: number[];
 }
 
-/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest hidden units write. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end; ffn_key: the query of the address that opens the FFN. numbers: what stands below it. */
+/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end; ffn_key: the query of the address that opens the FFN. numbers: what stands below it. */
 export interface FlowLayer {
   layer: number;
   band: number;
   attentions: FlowAttention[];
   ffn: number | null;
   ffn_key: string;
-  units: string;
   says: [string, number, string] | null;
   answer: number | null;
   numbers: string;
@@ -231,11 +232,13 @@ export interface FlowLink {
   select: Record<string, string>;
 }
 
-/** A place at which the beam stops: its sentences, what leads to each level from there, and what switches the head that brings most off or on, None where it cannot be. says: the words that are nearest to what attention brings; units: of the two hidden units that add most to the answer, what they add, and the words that they write; box: the sentence on them. */
+/** A place at which the beam stops: its sentences, what leads to each level from there, and what switches the head that brings most off or on, None where it cannot be. brings: what a head adds to the answer from one word; adds: what the FFN adds. says: the words that are nearest to what attention brings; units: of the two hidden units that add most to the answer, what they add, and the words that they write; box: the sentence on them. */
 export interface FlowStop {
   finding: string;
   levels: FlowLink[];
   switch: FlowLink | null;
+  brings: string;
+  adds: string;
   says: string;
   units: [string, string][];
   box: string;

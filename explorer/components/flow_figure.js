@@ -17,13 +17,14 @@ import {
   share as partOf,
   stopOf,
   tag,
+  tagWide,
   told,
   track,
   wideOf,
 } from "./beam_figure.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
-import { count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
+import { causingHead, count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
 import { HEAD, LAYER, leading, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
@@ -88,16 +89,10 @@ export function flow(pen, figure, box) {
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-/** What of a flow says how wide its layers are, which words race and what is out. @param {Flow} figure */
-export const place = ({ level, layer, band, current, matters, lanes: all, edits }) => ({
-  level,
-  layer,
-  band,
-  current,
-  matters,
-  lanes: all,
-  edits,
-});
+const PLACE = "level layer band current matters lanes leaders layers edits".split(" ");
+
+/** What of a flow says how wide its layers are, which words race and what is out. @param {any} figure @returns {any} */
+export const place = (figure) => Object.fromEntries(PLACE.map((name) => [name, figure[name]]));
 
 /** The plan of all rows: where a level keeps one of each band, the others lie on it. @param {Pen} pen @param {Flow} figure @param {Box} box @returns {Plan} */
 function planOf(pen, figure, box) {
@@ -529,7 +524,8 @@ function column(pen, figure, plan, layer, at) {
   const box = plan.turned ? 0.82 : 0.84; // of its width
   const ffn = box + (0.92 - box) * apart;
   if (!isSpine && layer.ffn !== null) square(pen, figure, plan, layer, [from + ffn * wide, across]);
-  if (!figure.level && !figure.zoom.open && isFocus(figure, layer))
+  const isCause = isEnd(figure) && figure.cause[0] === at;
+  if (!figure.level && !figure.zoom.open && (isCause || isFocus(figure, layer)))
     tags(pen, figure, plan, layer, [from, wide, ffn]);
   guess(pen, figure, plan, layer, at, isSpine);
   const numbers = { size: 0.85, alpha: 0.8 };
@@ -550,27 +546,26 @@ function column(pen, figure, plan, layer, at) {
 /** What is brought and what the FFN adds, in words, at the curve and above the box. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} place */
 function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const { letter } = pen;
-  const { says, units } = stopOf(figure);
   const { ms } = figure;
+  const { brings, adds, says, units } = figure.stops[figure.layers.indexOf(layer)];
   const across = plan.rows[chosenRow(figure, layer.band)];
   if (plan.turned) return;
   const right = from + wide - 0.3 * letter;
   const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
   let y = across - 2.1 * letter;
   const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > limits[1];
+  const all = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
+  const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
   if (ms === undefined || ms >= OPEN)
-    for (const [bold, pale] of units)
+    for (const [bold, pale] of lines)
       if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
-  const row = fetchedRow(figure, layer);
-  if (says && row >= 0 && fits(2) && (ms === undefined || (ms >= WIDEN && ms < OPEN)))
-    tag(
-      pen,
-      right,
-      Math.min(y, (plan.rows[row] + across) / 2),
-      say("from", { word: labelsOf(figure)[row] }),
-      say("says", { words: says }),
-      limits,
-    );
+  if (!brings || (ms !== undefined && ms < ARRIVE)) return;
+  // What the head brings, in the room between the names of rows and what stands above the box.
+  const pale = says && lines.length ? say("says", { words: says }) : "";
+  if (tagWide(pen, brings, pale) > wide - letter) return;
+  const left = from + 0.5 * letter;
+  const end = left + tagWide(pen, brings, pale);
+  tag(pen, end, limits[1] + (pale ? 3 : 1.75) * letter, brings, pale, [left, 0]);
 }
 
 /** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ at: number, step: number }[]} where */
@@ -619,10 +614,10 @@ function square(pen, figure, plan, layer, [along, across]) {
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
-  const { box } = figure.stops[figure.layers.indexOf(layer)];
-  const label = [say("ffn", { layer: layer.layer, share: percent(ffn) }), layer.units, box]
-    .filter(Boolean)
-    .join("; ");
+  const { box, units } = figure.stops[figure.layers.indexOf(layer)];
+  const named = units.map(([name, near]) => [name, near].filter(Boolean).join(", "));
+  const share = say("ffn", { layer: layer.layer, share: percent(ffn) });
+  const label = [share, box, ...named].filter(Boolean).join("; ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
   pen.target({ select: [layer.ffn_key], label, name }, () => {
     const style = {
@@ -736,11 +731,13 @@ function changes(pen, figure, plan, y) {
   /** @type {import("./draw.js").TextStyle} */
   const name = { size: 0.85, alpha: 0.75, anchor: "end" };
   const [x, label] = [plan.edge[0] - 0.6 * pen.letter, `“${lane.label}”`];
-  if (!plan.turned && pen.isFree(pen.box(x, below, label, name))) pen.text(x, below, label, name);
+  const isNamed = !plan.turned && pen.isFree(pen.box(x, below, label, name));
+  if (isNamed) pen.text(x, below, label, name);
   for (const at of matters) {
     const [before, after] = [lane.was_places[at - offset + 1], lane.places[at - offset + 1]];
     if (before === undefined) continue;
-    const text = before === after ? ordinal(after) : `${ordinal(before)} → ${ordinal(after)}`;
+    const places = before === after ? [after] : [before, after];
+    const text = `${isNamed ? "" : `${label} `}${places.map(ordinal).join(" → ")}`;
     const x = (plan.starts[at] + plan.ends[at]) / 2;
     if (plan.turned) besideRow(pen, figure, plan, layers[at], at, text, style);
     else pen.freely(x, below, text, { ...style, anchor: "middle" });
@@ -848,7 +845,7 @@ function shownHead(figure, layer, attention) {
   )
     return -1;
   const isOn = isFocus(figure, layer) && chosenAttention(figure, layer) === attention;
-  return isOn ? figure.head : -1;
+  return isOn && figure.head >= 0 ? figure.head : causingHead(figure, layer, attention);
 }
 
 /** @param {Pen} pen @param {Plan} plan @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */

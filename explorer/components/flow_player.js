@@ -2,23 +2,12 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import {
-  END,
-  count,
-  isAsked,
-  isEnd,
-  LASTS,
-  lasts,
-  share,
-  SLIDE,
-  stopOf,
-  WIDEN,
-} from "./beam_figure.js";
+import { END, count, isAsked, isEnd, LASTS, lasts, share, stopOf, WIDEN } from "./beam_figure.js";
 import { asTable, spoken } from "./beam_words.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
-import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
+import { GAP, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
 import { make, OF_TEXT, still, until } from "./mount.js";
@@ -65,8 +54,16 @@ export function player(view, at, paint) {
 /** Put into a flow what is known from before: the reader's guess, and the colours of its words. @param {View} view @param {any} figure */
 export function remember(view, figure) {
   figure.yours = guesses()[guessKey(figure)];
-  figure.hues = view.hues?.[guessKey(figure)];
+  figure.hues = view.hues?.[guessKey(figure)] || votedHues(figure);
 }
+
+/** The colours of the words that heads vote on: those of the vote, on every tab. @param {any} figure @returns {Record<number, number>} */
+const votedHues = ({ votes }) =>
+  Object.fromEntries(
+    votes
+      .filter((/** @type {number[]} */ [row]) => row >= 0)
+      .map(([row, noun]) => [row, Math.min(noun, HUES - 1)]),
+  );
 
 /** @param {View} view */
 function bar(view) {
@@ -220,7 +217,6 @@ const isTold = ({ current, slow, layers }) => slow.includes(current) || current 
 /** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out */
 function shown(view, isSaid = false) {
   const { finding } = stopOf(now(view));
-  view.finding.classList.remove("past");
   if (view.beam.said !== finding) {
     view.finding.ariaLive = isSaid ? "polite" : "off";
     view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
@@ -389,10 +385,7 @@ function play(view) {
   const enter = () => {
     figure.current = column;
     const isSlow = figure.slow.includes(column);
-    const isComing = isSlow && !calm; // what happens there is said when it has happened
-    view.finding.classList.toggle("past", isComing);
-    if (isComing) view.beam.fill?.();
-    else shown(view, isTold(figure));
+    shown(view, isTold(figure));
     if (column >= n) return ending();
     if (calm) {
       draw(undefined);
@@ -420,7 +413,6 @@ function play(view) {
       if (!parcels.length) parcels = parcelsOf(view);
       carry(canvas, box, view.look.paper, parcels, ms - WIDEN);
     }
-    if (ms >= SLIDE) shown(view, true);
     frame = requestAnimationFrame(tick);
     return undefined;
   };
@@ -522,20 +514,22 @@ function drag(view, event) {
   const target = /** @type {Element} */ (event.target);
   if (figure.level || isAsked(figure) || !target.closest(".beam-pill")) return;
   event.preventDefault();
-  const svg = view.boxes[view.beam.at].firstChild;
   const move = (/** @type {PointerEvent} */ { clientX }) => {
+    const svg = view.boxes[view.beam.at].firstChild;
     const x = clientX - svg.getBoundingClientRect().left;
     const boxes = [...svg.querySelectorAll("g.flow-layer")].map((each) =>
       each.getAttribute("data-box").split(" ").map(Number),
     );
     const found = boxes.findIndex(([left, , wide]) => x < left + wide);
     const to = found < 0 ? count(figure) : found;
-    if (to === figure.current) return;
-    isPress = false;
-    view.settle?.();
-    figure.current = to;
-    shown(view);
-    view.beam.paint();
+    if (to !== figure.current) {
+      isPress = false;
+      view.settle?.();
+      figure.current = to;
+      shown(view);
+      view.beam.paint();
+    }
+    if (!isPress) follow(view, x);
   };
   let isPress = true;
   const up = () => {
@@ -546,10 +540,18 @@ function drag(view, event) {
     view.root.addEventListener("click", held, true);
     setTimeout(() => view.root.removeEventListener("click", held, true));
     shown(view, isTold(figure));
+    view.beam.paint();
     report(view);
   };
   addEventListener("pointermove", move);
   addEventListener("pointerup", up);
+}
+
+/** Let the handle stand where the pointer is, until it is let go. @param {View} view @param {number} x along the picture */
+function follow(view, x) {
+  const pill = view.boxes[view.beam.at].querySelector(".beam-pill");
+  const { x: left, width } = pill.getBBox();
+  pill.setAttribute("transform", `translate(${(x - left - width / 2).toFixed(1)} 0)`);
 }
 
 // ---- the question --------------------------------------------------------------------------------
@@ -557,7 +559,6 @@ function drag(view, event) {
 /** What tells one question from another. @param {any} figure */
 const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
 
-const GAP = "▢"; // stands for the word that is asked for
 const [FIRST, LAST] = [160, 80]; // characters before and after it
 const GUESSES = "headlight guesses"; // the name under which this window keeps them
 
@@ -611,13 +612,13 @@ const cut = (before) => (before.length > FIRST ? `…${before.slice(-FIRST)}` : 
 
 /** @param {any} figure */
 function guessBesideAnswer(figure) {
-  const { edits, lanes, reason } = figure;
+  const { edits, lanes } = figure;
   const yours = guesses()[guessKey(figure)];
   if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
   const answer = lanes[0].label + lanes[0].rest;
-  const isSame = yours === answer.toLowerCase();
-  const name = isSame ? "same_guess" : reason ? "other_guess" : "other_guess_alone";
-  return say(name, { yours, answer, reason });
+  return say(yours.toLowerCase() === answer.toLowerCase() ? "same_guess" : "other_guess", {
+    yours,
+  });
 }
 
 /** The question: the line with a gap, words to choose from, and the light. @param {View} view */
@@ -632,13 +633,13 @@ function stage(view) {
     type: "text",
     class: "guess",
     maxlength: 40,
-    placeholder: say("type"),
-    "aria-label": say("type"),
+    placeholder: say("type_alone"),
+    "aria-label": say("type_alone"),
     autocomplete: "off",
     data: { focus: "guess" },
   });
   const guess = (/** @type {string} */ word) => {
-    keepGuesses({ ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() });
+    keepGuesses({ ...guesses(), [guessKey(figure)]: word.trim() });
     remember(view, figure);
     gap.textContent = word.trim() || "?";
     for (const each of choices.querySelectorAll("button"))
@@ -819,11 +820,13 @@ function colour(view, figure, table) {
   const changes = of("word")
     .filter((at) => table.content[at])
     .sort((a, b) => Math.abs(table.probability[b] - lead) - Math.abs(table.probability[a] - lead));
-  figure.hues = {};
-  changes.slice(0, HUES).forEach((at, hue) => {
+  figure.hues = votedHues(figure);
+  const taken = Object.values(figure.hues);
+  const free = [...Array(HUES).keys()].filter((hue) => !taken.includes(hue));
+  for (const at of changes) {
     const row = (band.outs || []).indexOf(table.edits[at]);
-    if (row >= 0) figure.hues[row] = hue;
-  });
+    if (row >= 0 && figure.hues[row] === undefined && free.length) figure.hues[row] = free.shift();
+  }
   view.hues = { ...view.hues, [guessKey(figure)]: figure.hues };
   const [rival] = of("rival").map((at) => table.word[at]);
   if (!rival || figure.lanes.some((/** @type {any} */ one) => one.label === rival)) return;

@@ -52,6 +52,11 @@ export function toggled({ edits }, lines) {
 export const hueOf = ({ look }, { hues }, row) =>
   hues?.[row] === undefined ? undefined : look.categorical[hues[row]];
 
+export const GAP = "▢"; // stands for the word that is asked for
+
+/** Whether the word in focus is one that is hidden, and the light has not come to the end. @param {Flow} figure */
+const isHidden = (figure) => figure.asks[2] === "hidden" && !figure.level && !isEnd(figure);
+
 /** Every row's line with its label. A press on a line chooses its word, on its label takes the word out. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
 export function streams(pen, figure, plan) {
   const { letter, look } = pen;
@@ -70,11 +75,13 @@ export function streams(pen, figure, plan) {
     const first = plan.firsts[at];
     const few = figure.zoom?.few ?? 0;
     const all = [...band.rows, ...(band.rest ? [band.rest] : [])];
-    const one = (/** @type {string} */ label, /** @type {number} */ row) => {
+    const one = (/** @type {string} */ name, /** @type {number} */ row) => {
+      const isUnknown = row === band.selected && isHidden(figure);
+      const label = isUnknown ? GAP : name;
       const across = plan.rows[first + row];
       const chosen = row === band.selected;
       const isRest = row === band.rows.length;
-      const hue = chosen ? look.primary : hueOf(pen, figure, first + row);
+      const hue = chosen ? look.ink : hueOf(pen, figure, first + row);
       const lines = [...linesOf(band.outs?.[row])];
       const isOut = lines.length > 0 && lines.every((each) => out.has(each));
       const before = lines.length > 0 && lines.every((each) => wasOut.has(each)) ? 1 : 0;
@@ -103,7 +110,7 @@ export function streams(pen, figure, plan) {
             "stroke-dasharray": "2 6",
           });
         if (chosen && edge > from)
-          pen.line(ends(from, edge), look.primary, {
+          pen.line(ends(from, edge), look.ink, {
             "stroke-width": 0.33 * letter,
             "stroke-linecap": "round",
           });

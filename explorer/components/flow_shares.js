@@ -50,6 +50,13 @@ export function fetchedRow(figure, layer) {
   return best;
 }
 
+/** The head whose curves alone are drawn in the layer of the cause, where other heads bring more from another row; -1 for all. @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention */
+export function causingHead(figure, layer, attention) {
+  const [column, which, head, row] = figure.cause;
+  const isThere = figure.layers[column] === layer && layer.attentions[which] === attention;
+  return isThere && !figure.level && row >= 0 && fetchedRow(figure, layer) !== row ? head : -1;
+}
+
 const FEWEST = 4; // rows from which on a slide has room for the note
 
 /** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most @param {number[]} [named] */
@@ -87,9 +94,10 @@ export function kept(figure, few, named = []) {
       .flatMap((/** @type {any} */ one) => sizes(one, row))
       .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
   // Never left out: what most is brought from here, and the words that change the answer most.
-  const fetched = focus.length ? fetchedRow(figure, focus[0]) : -1;
+  const told = focus.length ? focus : figure.matters.map((at) => layers[at]);
+  const fetched = told.map((/** @type {any} */ layer) => fetchedRow(figure, layer));
   const stays = (/** @type {number} */ row) =>
-    row === fetched ? 2 : Number(figure.hues?.[row] !== undefined);
+    fetched.includes(row) || row === figure.cause[3] ? 2 : Number(figure.hues?.[row] !== undefined);
   let first = 0;
   /** @type {number[]} */
   const all = [];
@@ -120,9 +128,15 @@ export function kept(figure, few, named = []) {
       { length: (values.length / n) * all.length },
       (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]],
     );
+  const [column, which, head, row] = figure.cause;
+  /** @type {[number, number][]} */
+  const votes = figure.votes.map(([row, noun]) => [all.indexOf(row), noun]);
+  const cause = head === undefined ? [] : [column, which, head, all.indexOf(row)];
   const hues = Object.entries(figure.hues || {}).map(([row, hue]) => [all.indexOf(+row), hue]);
   return {
     ...figure,
+    cause,
+    votes,
     hues: Object.fromEntries(hues.filter(([row]) => row >= 0)),
     bands: cut,
     layers: layers.map((/** @type {any} */ layer) => ({

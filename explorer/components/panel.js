@@ -739,8 +739,10 @@ function say({ tip, root }, what, { left, top, width }) {
   tip.textContent = what;
   const all = root.getBoundingClientRect();
   const right = left - all.left + width + 8;
+  tip.style.left = "0"; // where it has its whole width
   const has = right + tip.offsetWidth <= all.width;
-  tip.style.left = `${has ? right : Math.max(0, left - all.left - tip.offsetWidth - 8)}px`;
+  const before = Math.max(0, left - all.left - tip.offsetWidth - 8);
+  tip.style.left = `${has ? right : Math.min(before, all.width - tip.offsetWidth)}px`;
   tip.style.top = `${top - all.top - 8}px`;
 }
 

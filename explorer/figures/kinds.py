@@ -664,18 +664,16 @@ class FlowAttention:
 @dataclass(frozen=True, eq=False)
 class FlowLayer:
     """A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of
-    the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest
-    hidden units write. says: the word that the stream would give after this layer, with its
-    probability as a number and as text; answer: the probability
-    of the word that comes out in the end; ffn_key: the query of the address that opens the FFN.
-    numbers: what stands below it."""
+    the FFN's update beside what it is added to, 0 to 1, None for no FFN. says: the word
+    that the stream would give after this layer, with its probability as a number and as text;
+    answer: the probability of the word that comes out in the end; ffn_key: the query of the address
+    that opens the FFN. numbers: what stands below it."""
 
     layer: int
     band: int
     attentions: tuple[FlowAttention, ...]
     ffn: float | None = None
     ffn_key: str = ""
-    units: str = ""
     says: tuple[str, float, str] | None = None
     answer: float | None = None
     numbers: str = ""
@@ -739,13 +737,16 @@ class FlowLane:
 @dataclass(frozen=True, eq=False)
 class FlowStop:
     """A place at which the beam stops: its sentences, what leads to each level from there, and what
-    switches the head that brings most off or on, None where it cannot be. says: the words that are
+    switches the head that brings most off or on, None where it cannot be. brings: what a head adds
+    to the answer from one word; adds: what the FFN adds. says: the words that are
     nearest to what attention brings; units: of the two hidden units that add most to the answer,
     what they add, and the words that they write; box: the sentence on them."""
 
     finding: str
     levels: tuple[FlowLink, ...] = ()
     switch: FlowLink | None = None
+    brings: str = ""
+    adds: str = ""
     says: str = ""
     units: tuple[tuple[str, str], ...] = ()
     box: str = ""
@@ -762,11 +763,13 @@ class Flow(Figure):
 
     current: the column under the beam, the number of columns for the end, -1 for the question that
     comes before, where nothing tells what the model predicts. stops: of each column and of the end.
-    lanes: the words that race. matters: the columns that change the answer's place most; slow:
-    those that are played slowly. n_words: of the vocabulary. asks: what stands before and after the
-    word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. reason:
-    what of the text makes the answer. edits: those of the run, in a line. out: the address of the
-    panel on what each word does to the answer, "" for none."""
+    votes: the rows that the tested heads vote on, each with the place of its colour in the vote.
+    lanes: the words that race; leaders: others that lead after a layer. matters: the columns that
+    are wide in the end; slow: those that are played slowly. cause: the column, which of its
+    attentions, the head and the row that the answer comes from, () for none. n_words: of the
+    vocabulary. asks: what stands before and after the word that is asked for, and whether it is the
+    "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of
+    the panel on what each word does to the answer, "" for none."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
@@ -781,12 +784,14 @@ class Flow(Figure):
     leads: tuple[FlowLink, ...] = ()
     current: int = 0
     stops: tuple[FlowStop, ...] = ()
+    votes: tuple[tuple[int, int], ...] = ()
     lanes: tuple[FlowLane, ...] = ()
+    leaders: tuple[FlowLane, ...] = ()
     matters: tuple[int, ...] = ()
     slow: tuple[int, ...] = ()
     n_words: int = 0
     asks: tuple[str, str, str] = ("", "", "")
-    reason: str = ""
+    cause: tuple[int, ...] = ()
     edits: str = ""
     out: str = ""
 

@@ -3,12 +3,10 @@ out."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -23,7 +21,9 @@ from explorer.analysis import (
 )
 from explorer.analysis import words as words_analysis
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.findings import word_groups
 from explorer.analysis.head_naming import NO_PATTERN
+from explorer.analysis.votes import nouns_of
 from explorer.figures.formatting import (
     Written,
     fixed,
@@ -59,7 +59,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
-from models.contract.edits import Edit, HideWord, ZeroHead, to_line
+from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
 from models.contract.recording import COVER, Attention, Recording, Stream
 from models.runtime.caching import is_hurrying, loaded, memo
 from models.runtime.run import Run
@@ -71,8 +71,6 @@ MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these ar
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 NO_LETTER = "\ufffd"  # stands in a text for bytes that are no letter
-N_UNITS = 3  # of an FFN that are named
-FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
 OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention", "rotary")
@@ -224,7 +222,6 @@ def _under_beam(
     recording = drawn.recording()
     machine = _with_whole_words(drawn, machine)
     if not is_hurrying():  # what is missing is not seen at once, and the page's own panel has it
-        machine = _with_units(recording, machine)
         machine = flow_beam.with_words(told, recording, machine, race) if told else machine
     machine = replace(machine, current=_column(machine, beam))
     predicted = told.numbers if told else {}
@@ -232,9 +229,11 @@ def _under_beam(
     if machine.level:
         return panel
     at = machine.current
-    if at >= 0 or told is None:
-        return replace(panel, finding=machine.stops[at].finding)
-    return _asking(panel, told)
+    if at < 0 and told is not None:
+        return _asking(panel, told)
+    if told is not None and told.asked == "hidden" and at < len(machine.layers):
+        panel = replace(panel, title=flow_beam.WORDS("unknown", model=model_name(recording)))
+    return replace(panel, finding=machine.stops[at].finding)
 
 
 def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
@@ -276,15 +275,12 @@ def _covered(panel: Panel) -> Panel:
     none below the chosen row, and no number of theirs."""
     machine, *below = panel.figures
     assert isinstance(machine, Flow)
-    layers = tuple(
-        replace(each, says=None, answer=None, numbers="", units="") for each in machine.layers
-    )
+    layers = tuple(replace(each, says=None, answer=None, numbers="") for each in machine.layers)
     is_attention = machine.level >= LEVELS.index(HEAD) and not panel.at["run"].edits
     stops = tuple(FlowStop(WORDS("covered"), each.levels, each.switch) for each in machine.stops)
-    bare = replace(
-        machine, layers=layers, words=(), says="", note="", leads=(), lanes=(), matters=(), slow=()
-    )
-    bare = replace(bare, stops=stops, asks=("", "", ""), reason="", current=len(layers), out="")
+    bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
+    bare = replace(bare, lanes=(), leaders=(), matters=(), slow=(), stops=stops)
+    bare = replace(bare, asks=("", "", ""), cause=(), current=len(layers), out="")
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),
@@ -321,17 +317,6 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     return replace(machine, words=words, lanes=race)
 
 
-def _with_units(recording: Recording, machine: Flow) -> Flow:
-    """The picture, whose FFNs say the words nearest to what their strongest hidden units write."""
-    tokens = tuple(int(each.places[each.selected]) for each in machine.bands)
-    key = ("units of flow", tokens, machine.band, machine.layer)
-    units = memo(recording, key, lambda: _units(recording, tokens, machine))
-    layers = (
-        replace(each, units=units.get((each.band, each.layer), "")) for each in machine.layers
-    )
-    return replace(machine, layers=tuple(layers))
-
-
 def _machine(
     run: Run,
     token: int,
@@ -359,7 +344,7 @@ def _machine(
     reading = race.now if race else None
     focus = _focus(ways, reading, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
-    answering = flow_beam.answering_head(race, plain) if race else None
+    answering = race.cause if race else None
     end = view if answering is None or head is not None else _of_answer(view, answering)
     if (attention or layer is not None) and replace(end.focus, head=None) != focus:
         end = view
@@ -372,14 +357,11 @@ def _machine(
         opened.finding
         or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
         (
-            replace(
-                _figure(view, end, whole, race, number),
-                reason=flow_beam.reason(answering, plain),
-            ),
+            _figure(view, end, whole, race, number),
             *opened.figures,
         ),
         table=opened.table or _table(plain, ways),
-        details=opened.details or tuple(WORDS.lines("details")),
+        details=opened.details or tuple(WORDS.lines("details"))[: None if race else -2],
         caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
         formulas=opened.formulas,
@@ -600,17 +582,30 @@ def _figure(
     """The picture. end: what the end leads on to; whole: the ways without the run's edits; number:
     what stands below each layer."""
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
-    rows = _rows(ways)
+    typed = whole.run.recording()
+    rows = _rows(ways, race, typed)
+    of_token, first = _rows_of_tokens(rows), typed.streams[0]
     number = number if number != "Prediction" or reading else "Rotation angle"
     names = _names(plain)
     layers = tuple(
-        _layer(plain, way, whole.ways[at], at, each, rows, reading, number, names)
+        _layer(
+            plain,
+            way,
+            whole.ways[at],
+            at,
+            each,
+            rows,
+            reading,
+            number,
+            names,
+            _added(view, race, way, each),
+        )
         for at, way in enumerate(ways)
         for each in way.layers
     )
     recording = view.way.recording
     offset = len(layers) - len(ways[-1].layers)
-    through = tuple(at + offset for at in race.first.matters) if race else ()
+    through = tuple(at + offset for at in race.matters) if race else ()
     return Flow(
         note=_note(recording, reading, number) if view.level == MODEL else "",
         bands=tuple(
@@ -627,9 +622,14 @@ def _figure(
         level=LEVELS.index(view.level),
         leads=(*end.leads, *view.written) if view.level == MODEL else view.leads,
         stops=_stops(view, end, race),
+        votes=tuple(
+            (of_token[first.name][token], noun) for token, noun in _voted(typed, first).items()
+        ),
         lanes=race.lanes() if race else (),
+        leaders=race.leaders() if race else (),
+        cause=flow_beam.cause_in(race, ways, of_token) if race else (),
         matters=through,
-        slow=tuple(at + offset for at in race.first.slow) if race else (),
+        slow=tuple(at + offset for at in race.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
         edits=to_line(view.run.edits),
@@ -651,9 +651,14 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 if _is_opened(view, focus)
                 else _view(view.run, view.drawn, ways, view.reading, focus, None, MODEL)
             )
-            is_told = race is not None and race.now.way is way
-            finding = told[at] if is_told else _about_focus(plain, way, None, focus)
-            stops.append(FlowStop(finding, own.levels, own.switch))
+            if race is None or race.now.way is not way:
+                finding = _about_focus(plain, way, None, focus)
+                stops.append(FlowStop(finding, own.levels, own.switch))
+                continue
+            if race.cause is not None and at == race.causing_layer and view.focus.head is None:
+                own = replace(_of_answer(own, race.cause), focus=focus)
+            brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
+            stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
     last = _about_focus(plain, view.way, view.reading, view.focus)
     if race is not None:
         last = flow_beam.finding_of_end(race, plain, view.drawn, model_name(plain))
@@ -664,8 +669,31 @@ def _is_opened(view: FlowView, focus: Focus) -> bool:
     return (view.focus.band, view.focus.layer) == (focus.band, focus.layer)
 
 
-def _rows(ways: Sequence[Way]) -> list[Rows]:
-    """The rows of each stream."""
+def _voted(typed: Recording, stream: Stream) -> dict[int, int]:
+    """The tokens of a stream that the tested heads vote on, each with the place of its noun among
+    the colours that the vote has."""
+    for attention in typed.attention:
+        if (attention.query, attention.key) == (stream.name, stream.name):
+            for vote in RecordingFacts(typed).votes(attention.name)[:1]:
+                starts = word_groups(typed, stream.name).starts
+                return {int(starts[key]): noun for key, noun in nouns_of([vote]).items()}
+    return {}
+
+
+def _rows_of_tokens(rows: Sequence[Rows]) -> dict[str, list[int]]:
+    """The row of each token by its stream, -1 for one without its own."""
+    return {
+        of.stream.name: [
+            of.first + of.tokens.index(at) if at in of.tokens else -1
+            for at in range(len(of.stream.tokens))
+        ]
+        for of in rows
+    }
+
+
+def _rows(ways: Sequence[Way], race: flow_beam.Race | None, typed: Recording) -> list[Rows]:
+    """The rows of each stream. Of a long one the words that the picture tells of come first, then
+    those that bring most."""
     result: list[Rows] = []
     for way in ways:
         n = len(way.stream.tokens)
@@ -673,6 +701,8 @@ def _rows(ways: Sequence[Way]) -> list[Rows]:
         rows = list(range(n))
         if n > most:
             matters = np.sum([each.brought(way.stream) for each in ways], axis=0)
+            told = (*_voted(typed, way.stream), *(race.heroes(way.stream) if race else ()))
+            matters[[*told]] += matters.sum()
             rows = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
         result.append(Rows(way.stream, rows, sum(each.n for each in result)))
     return result
@@ -784,8 +814,10 @@ def _layer(
     reading: LensReading | None,
     number: str,
     names: PatternNames,
+    added: str,
 ) -> FlowLayer:
-    """One column of the picture. whole: the way without the run's edits."""
+    """One column of the picture. whole: the way without the run's edits; added: the address that
+    takes apart what its FFN adds to the answer, "" for none."""
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -809,7 +841,7 @@ def _layer(
             if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
-        ffn_key=_ffn_address(way, band, layer) if ffn is not None else "",
+        ffn_key="" if ffn is None else added or _ffn_address(way, band, layer),
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
         numbers=_numbers(way, layer, reading if of_way else None, number),
@@ -820,6 +852,18 @@ def _ffn_address(way: Way, band: int, layer: int) -> str:
     """The address of an FFN at the token."""
     at = {"tab": "feedforward", "layer": layer, "token": way.token}
     return urlencode(at | ({"stream": way.stream.name} if band else {}))
+
+
+def _added(view: FlowView, race: flow_beam.Race | None, way: Way, layer: int) -> str:
+    """The address that takes apart what an FFN adds to the answer against its rival, of the run on
+    show; "" where that is no sum."""
+    if race is None or race.now.way is not way or race.adds is None:
+        return ""
+    at = {"tab": "attribution", "ffn": layer, "token": way.token}
+    words = {"word": race.answer, "against": race.rival}
+    hidden = [each.token for each in view.drawn.edits if isinstance(each, HideToken)]
+    masked = {"hidden": ".".join(map(str, hidden))} if hidden else {}
+    return urlencode(at | words | masked)
 
 
 def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> str:
@@ -930,45 +974,6 @@ def _names(recording: Recording) -> PatternNames:
                 of_layer = names.setdefault((attention.name, each.layer), [])
                 of_layer.append(name if is_named else None)
     return {place: tuple(each) for place, each in names.items()}
-
-
-def _units(
-    recording: Recording, tokens: Sequence[int], machine: Flow
-) -> dict[tuple[int, int], str]:
-    """The words nearest to what the strongest hidden units of FFNs write, by band and layer, of
-    those whose nearest is a whole word: of the layer in focus, and of all of a stream of few;
-    nothing where they cannot be read. tokens: of each band."""
-    model = loaded(recording)
-    if not model.capabilities.weights:
-        return {}
-    strongest: dict[tuple[int, int], np.ndarray] = {}
-    writes: list[np.ndarray] = []
-    n_layers = Counter(each.band for each in machine.layers)
-    for each in machine.layers:
-        band, layer = each.band, each.layer
-        in_focus = (band, layer) == (machine.band, machine.layer)
-        if each.ffn is None or not (in_focus or n_layers[band] <= FEW_LAYERS):
-            continue
-        with suppress(ValueError, AttributeError):
-            stream = recording.streams[band].name
-            hidden = model.ffn_activations(recording, stream, layer, tokens[band])
-            units = strongest[band, layer] = hidden.strongest(N_UNITS)
-            writes.append(hidden.writes_of(units))
-    if not writes:
-        return {}
-    try:  # all at once: each time the vocabulary is read
-        ids, _ = model.nearest(np.concatenate(writes), 1)
-    except (ValueError, AttributeError):
-        return {}
-    labels = iter(model.labels(ids[:, 0].tolist()))
-    return {
-        place: ", ".join(
-            WORDS("unit", unit=int(unit), word=label)
-            for unit, label in zip(units.tolist(), islice(labels, len(units)))
-            if flow_levels.is_word(label)
-        )
-        for place, units in strongest.items()
-    }
 
 
 def _output(race: flow_beam.Race | None) -> tuple[FlowWord, ...]:

@@ -20,12 +20,21 @@ from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane
 from explorer.panels import address, flow_way, interventions, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.flow_levels import is_word
-from explorer.panels.flow_way import Hidden, LensReading, Way, Ways, reading_of, ways_of
+from explorer.panels.flow_way import (
+    Additions,
+    AnsweringHead,
+    Hidden,
+    LensReading,
+    Way,
+    Ways,
+    reading_of,
+    ways_of,
+)
 from explorer.panels.selection import WordOnItsWay, select_stream
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import HideToken, HideWord, ZeroHead, to_line
-from models.contract.recording import Recording
+from models.contract.recording import Recording, Stream
 from models.contract.results import largest
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
@@ -35,16 +44,24 @@ END = "end"  # as a word of an address
 HALF = 0.5  # share of what heads bring, from which on a word is fetched
 N_NEAREST, N_UNITS = 3, 2
 N_OUT = 16  # words that are taken out one by one
-N_HUES = 3
+LIKELY = 0.1  # chance of a word that an answer is compared with
+LEAST_ADDED = 0.05  # to a difference of logits, that is said in tenths
+
+
+FEW_LAYERS = 6  # up to which all are told one by one
 
 
 @dataclass(frozen=True, eq=False)
 class Race:
     """The words that race: the reading of the run on show, and that of the run without its edits,
-    None where it has none. temperature: of the words in the end."""
+    None where it has none. core: the words (id) that always have a lane; the others have one where
+    they lead. typed: the recording without edits in which no token is hidden; temperature: of the
+    words in the end."""
 
     now: LensReading
     before: LensReading | None
+    core: tuple[int, ...]
+    typed: Recording
     temperature: float
 
     @property
@@ -58,14 +75,70 @@ class Race:
         return self.before or self.now
 
     @cached_property
+    def cause(self) -> AnsweringHead | None:
+        """The head that the answer comes from, of the run without edits, as
+        `flow_way.answering_head`."""
+        of = self.first.way
+        return flow_way.answering_head(self.typed, of.recording, of.token, self.answer)
+
+    @property
+    def causing_layer(self) -> int | None:
+        """The layer of the cause, by its order, None where there is none."""
+        layers = list(self.first.way.layers)
+        return None if self.cause is None else layers.index(_layer_number(self.cause))
+
+    @cached_property
+    def rival(self) -> int:
+        """The word (id) that the answer is compared with, of the run without edits: the second in
+        the end where it is likely, else the last word that led before the answer."""
+        own = self.first.prediction.of.own
+        second = int(next(id for id in largest(own, 2) if id != self.answer))
+        if own[second] >= LIKELY:
+            return second
+        before = (id for id in reversed(self.first.leaders) if id != self.answer)
+        return next((id for id in before if is_word(self.first.label(id))), second)
+
+    @cached_property
+    def adds(self) -> Additions | None:
+        """What parts of the run on show add to the answer against its rival."""
+        return flow_way.additions(self.now.way, self.answer, self.rival)
+
+    @cached_property
+    def matters(self) -> tuple[int, ...]:
+        """The layers that are told and wide in the end, by their order."""
+        return flow_analysis.layers_that_matter(self.first.places(self.answer), self.causing_layer)
+
+    @property
+    def slow(self) -> tuple[int, ...]:
+        """The layers, by their order, that are told one by one: all of a few."""
+        n = len(self.first.way.layers)
+        return tuple(range(n)) if n <= FEW_LAYERS else self.matters
+
+    @cached_property
     def middles(self) -> dict[int, tuple[int, ...]]:
         """The places of each word after the attention of each layer that is told by itself."""
-        return self.now.middles(self.first.slow)
+        return self.now.middles(self.slow)
 
     def lanes(self) -> tuple[FlowLane, ...]:
-        """The words, the likeliest in the end first."""
+        """The words that always have a lane, the likeliest in the end first."""
         chance = self.now.drawn(self.temperature).drawn
-        return tuple(self.lane(id) for id in sorted(self.now.ids, key=lambda id: -chance[id]))
+        return tuple(self.lane(id) for id in sorted(self.core, key=lambda id: -chance[id]))
+
+    def leaders(self) -> tuple[FlowLane, ...]:
+        """The other words that lead after a layer."""
+        return tuple(self.lane(id) for id in self.now.ids if id not in self.core)
+
+    def heroes(self, stream: Stream) -> tuple[int, ...]:
+        """The tokens of a stream that the picture tells of, and which have a row of their own: what
+        the cause reads, what most is brought from in the layers that are told, and what adds most
+        to the answer."""
+        found = [self.cause.key] if self.cause and self.cause.attention.key == stream.name else []
+        layers = list(self.now.way.layers)
+        for at in self.slow:
+            source = brought(self.now.way, layers[at])
+            if source is not None and source.stream == stream.name:
+                found.append(source.token)
+        return tuple(dict.fromkeys((*found, *(self.adds.words(stream) if self.adds else ()))))
 
     def lane(self, id: int) -> FlowLane:
         """One word, whose rest is not told."""
@@ -97,12 +170,17 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
     the run's edits; also: further words (id)."""
     on, way = shown.drawn, shown.ways[-1]
     now = reading_of(on, way, also)
-    if now is None or whole.drawn == on:
-        return None if now is None else Race(now, None, temperature)
+    if now is None:
+        return None
+    typed = whole.run.recording()
+    if whole.drawn == on:
+        ids = tuple(dict.fromkeys((*now.ids, *now.leaders)))
+        return Race(now.of(ids), None, now.ids, typed, temperature)
     before = reading_of(whole.drawn, whole.ways[-1], also)
     assert before is not None
-    ids = tuple(dict.fromkeys((*before.ids, int(now.lens.final_id[0]))))
-    return Race(now.of(ids), before.of(ids), temperature)
+    core = tuple(dict.fromkeys((*now.ids, int(before.lens.final_id[0]))))
+    ids = tuple(dict.fromkeys((*core, *now.leaders)))
+    return Race(now.of(ids), before.of(ids), core, typed, temperature)
 
 
 class BeamFacts(NamedTuple):
@@ -168,7 +246,7 @@ def findings(race: Race) -> tuple[str, ...]:
     """What happens in each layer of the way, in sentences: of those that are told one by one, and
     of those between two of these together."""
     now = race.now
-    slow, layers = race.first.slow, list(now.way.layers)
+    slow, layers = race.slow, list(now.way.layers)
     told = {at: _told(race, at) for at in slow}
     stops = []
     for at in range(len(layers)):
@@ -207,12 +285,14 @@ def _listed(words: Sequence[str], most: int = 5) -> str:
 
 
 class Brought(NamedTuple):
-    """The token from which heads bring most, and the share of it. is_word: it is a whole word, and
-    no mark or special token."""
+    """The token of a stream from which heads bring most, and the share of it. is_word: it is a
+    whole word, and no mark or special token."""
 
     word: str
     share: float
     is_word: bool
+    stream: str
+    token: int
 
     @property
     def is_fetched(self) -> bool:
@@ -234,41 +314,124 @@ def brought(way: Way, layer: int) -> Brought | None:
         key = int(shares.argmax())
         if shares[key] > 0 and (best is None or shares[key] > best.share):
             name = keys.tokens[key]
-            best = Brought(name, float(shares[key]), not keys.special[key] and is_word(name))
+            is_whole = not keys.special[key] and is_word(name)
+            best = Brought(name, float(shares[key]), is_whole, keys.name, key)
     return best
 
 
+def _layer_number(found: AnsweringHead) -> int:
+    """The model's own number of a head's layer."""
+    return flow_analysis.layer_numbers(found.attention)[found.layer]
+
+
+def cause_in(race: Race, ways: Sequence[Way], rows: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+    """The column, which of its attentions, the head and the row that the answer comes from; () for
+    none. rows: the row of each token by its stream, -1 for none."""
+    cause, way = race.cause, race.now.way
+    if cause is None or race.causing_layer is None:
+        return ()
+    number = _layer_number(cause)
+    there = [x.name for x in way.attentions if number in flow_analysis.layer_numbers(x)]
+    column = sum(len(each.layers) for each in ways[:-1]) + race.causing_layer
+    row = rows[cause.attention.key][cause.key]
+    return (column, there.index(cause.attention.name), cause.head, row)
+
+
+def tags(race: Race, at: int) -> tuple[str, str]:
+    """Of a layer that is told, by its order: what a head adds to the answer from one word and what
+    the FFN adds, in short; "" for what is not known or too little."""
+    answer, adds, layer = race.now.label(race.answer), race.adds, list(race.now.way.layers)[at]
+    found, own = _strongest(race, at), adds.ffns.get(layer, 0.0) if adds else 0.0
+    brings = ""
+    if found is not None:
+        one, value = found
+        word = _word_of(race, one)
+        brings = WORDS("tag_from", word=word, added=signed(value, 1), answer=answer)
+    is_much = abs(own) >= LEAST_ADDED
+    return brings, WORDS("tag", added=signed(own, 1), answer=answer) if is_much else ""
+
+
 def _told(race: Race, at: int) -> str:
-    """Of one layer: what it fetches, or what it makes of the answer's place."""
+    """Of one layer: the word that makes the answer, what it fetches, or what it makes of the
+    answer's place."""
     now, id = race.now, race.answer
     layer = list(now.way.layers)[at]
-    places = now.places(id)
-    before, after = places[at], places[at + 1]
+    before, after = now.places(id)[at : at + 2]
     answer = now.label(id)
     slots = {"layer": layer, "answer": answer, "before": ordinal(before), "after": ordinal(after)}
-    source = brought(now.way, layer)
-    is_last = at == len(places) - 2
-    rest = ""
-    if source is not None and source.is_word:
-        rest = WORDS("from_there", share=percent(source.share), word=source.word)
-    parts = _by_parts(race, at)
-    if now.settled and now.settled[0] == layer:
-        name = "decides_last" if is_last else "decides"
-        other = now.label(now.settled[1])
-        return " ".join((WORDS(name, other=other, **slots), parts or rest)).strip()
+    source, parts = brought(now.way, layer), _by_parts(race, at)
+    moves = "rises_to" if after < before else "falls_to" if after > before else "stays_at"
+    moved = WORDS(moves, **slots)
+    if race.causing_layer == at and race.cause is not None:
+        word = _word_of(race, race.cause)
+        is_fetched = source is not None and source.is_fetched and source.word == word
+        first = WORDS("fetches" if is_fetched else "reads", word=word, **slots)
+        return _joined(first, _brings(race, at), moved)
     if source is not None and source.is_fetched:
         share = WORDS("of_fetched", share=percent(source.share))
         first = WORDS("fetches", word=source.word, **slots)
-        return " ".join((first, share, _by_parts(race, at))).strip()
+        return _joined(first, share, parts)
+    if _decides(race, at):
+        last = "_last" if at == len(now.places(id)) - 2 else ""
+        other = now.label(now.leaders[at])
+        name = f"decides{last}" if is_word(other) else f"decides_alone{last}"
+        return _joined(WORDS(name, other=other, **slots), parts)
     name = "lifts" if after < before else "drops" if after > before else "leaves"
     is_lost = before == after and parts  # between its heads and its FFN
-    return " ".join((WORDS(name, **slots), parts if is_lost else rest)).strip()
+    return _joined(WORDS(name, **slots), parts if is_lost else _brings(race, at))
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _decides(race: Race, at: int) -> bool:
+    """Whether the answer leads from a layer on, also after the attention of each later one that is
+    told, and not before it."""
+    places, middles = race.now.places(race.answer), race.middles[race.answer]
+    later = [middle for each, middle in zip(race.slow, middles) if each > at]
+    return places[at] > 1 and {*places[at + 1 :], *later} == {1}
+
+
+def _word_of(race: Race, found: AnsweringHead) -> str:
+    """The word that a head reads most."""
+    groups = word_groups(race.typed, found.attention.key)
+    return groups.labels[groups.of[found.key]]
+
+
+def _strongest(race: Race, at: int) -> tuple[AnsweringHead, float] | None:
+    """Of a layer, by its order, the head that makes the answer, else the one that adds most to it
+    from another word, and how much that is; None where that is not known, or nothing."""
+    layer, adds = list(race.now.way.layers)[at], race.adds
+    if adds is None:
+        return None
+    found = race.cause if race.causing_layer == at else adds.strongest(layer)
+    if found is None:
+        return None
+    value = adds.of_word(found.attention, layer, found.head, found.key)
+    return (found, value) if abs(value) >= LEAST_ADDED else None
+
+
+def _brings(race: Race, at: int) -> str:
+    """Of a layer: what one head adds to the answer from one word."""
+    found = _strongest(race, at)
+    if found is None:
+        return ""
+    one, value = found
+    return WORDS(
+        "brings",
+        head=one.head,
+        word=_word_of(race, one),
+        added=signed(value, 1),
+        answer=race.now.label(race.answer),
+        rival=race.now.label(race.rival),
+    )
 
 
 def _by_parts(race: Race, at: int) -> str:
     """What the heads and the FFN of a told layer make of the place of the answer."""
     now, id = race.now, race.answer
-    places, middle = now.places(id), race.middles[id][race.first.slow.index(at)]
+    places, middle = now.places(id), race.middles[id][race.slow.index(at)]
     if middle == places[at + 1]:
         return ""
     return WORDS(
@@ -293,6 +456,8 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
             slots |= {"actual": there.label, "chance": there.text}
             kind += "_other"
         first = WORDS(f"ends_{kind}", **slots)
+        if why := reason(race):
+            first = WORDS("because", says=first.removesuffix("."), reason=why)
         return f"{first} {WORDS('take_out')}"
     fell = race.lane(race.answer)
     edits = tuple(each for each in drawn.edits if not isinstance(each, HideToken))
@@ -315,21 +480,13 @@ def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
     return " ".join((first, *parts))
 
 
-def answering_head(race: Race, plain: Recording) -> flow_way.AnsweringHead | None:
-    """The head that makes the answer, as `flow_way.answering_head`."""
-    way = race.now.way
-    return flow_way.answering_head(plain, way.recording, way.token, race.answer)
-
-
-def reason(found: flow_way.AnsweringHead | None, plain: Recording) -> str:
-    """What of the text makes the answer, in a part of a sentence: the word that the head reads
-    which adds most to it, "" where no head is told."""
-    if found is None:
+def reason(race: Race) -> str:
+    """What of the text makes the answer, in a part of a sentence, "" where no head is told."""
+    cause = race.cause
+    if cause is None:
         return ""
-    layer = flow_analysis.layer_numbers(found.attention)[found.layer]
-    groups = word_groups(plain, found.attention.key)
-    key = groups.labels[groups.of[found.key]]
-    return WORDS("reason", layer=layer, head=found.head, key=key)
+    word = _word_of(race, cause)
+    return WORDS("reason", layer=_layer_number(cause), head=cause.head, key=word)
 
 
 # ---- what takes longer ---------------------------------------------------------------------------
@@ -360,8 +517,8 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
     way, layers = now.way, list(now.way.layers)
     answer = now.label(race.answer)
     vectors, uses = [], []  # all at once: each time the vocabulary is read
-    told: dict[int, dict] = {at: {} for at in race.first.slow}
-    for at in race.first.slow:
+    told: dict[int, dict] = {at: {} for at in race.slow}
+    for at in race.slow:
         source = brought(way, layers[at])
         attn = next((each for each in way.layers[layers[at]] if each.place != "ffn"), None)
         if source and source.is_fetched and attn:
@@ -369,7 +526,9 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
             uses.append((at, -1))
         with suppress(ValueError, AttributeError):  # the model does not give these weights
             name = way.stream.name
-            units = model.neurons(recording, name, layers[at], way.token, race.answer, n=0)
+            units = model.neurons(
+                recording, name, layers[at], way.token, race.answer, race.rival, n=0
+            )
             best = largest(units.adds, N_UNITS)
             told[at]["units"] = tuple(
                 (WORDS("unit", unit=int(each), word=answer, adds=signed(units.adds[each], 1)), "")
@@ -405,20 +564,13 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
 def _of_box(race: Race, at: int, part: float, two: float, places: Sequence[int]) -> str:
     """Sentence on what the FFN of a layer adds to the answer."""
     now = race.now
-    middle = race.middles[race.answer][race.first.slow.index(at)]
-    layer = list(now.way.layers)[at]
-    name = "same_way" if (places[at + 1] < middle) else "other_way"
-    if places[at + 1] == middle:
-        name = "no_way"
-    return WORDS(
-        name,
-        layer=layer,
-        answer=now.label(race.answer),
-        two=signed(two, 1),
-        part=signed(part, 1),
-        before=ordinal(middle),
-        after=ordinal(places[at + 1]),
-    )
+    middle = race.middles[race.answer][race.slow.index(at)]
+    slots = {"answer": now.label(race.answer), "rival": now.label(race.rival)}
+    adds = WORDS("box", two=signed(two, 1), part=signed(part, 1), **slots)
+    before, after = middle, places[at + 1]
+    moves = "rises_to" if after < before else "falls_to" if after > before else "stays_at"
+    moved = WORDS(moves, before=ordinal(before), after=ordinal(after), **slots)
+    return f"{adds} {moved}"
 
 
 # ---- each word taken out -------------------------------------------------------------------------

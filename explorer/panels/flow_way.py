@@ -18,13 +18,12 @@ from explorer.panels.predictions import Prediction, prediction_at
 from models.contract.edits import HideToken
 from models.contract.recording import CONTINUES, Attention, Recording, Stream
 from models.contract.results import Attribution, Lens, Sampling
-from models.runtime.caching import loaded
+from models.runtime.caching import kept, loaded
 from models.runtime.run import Run
 
 FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
 N_LANES = 4  # likeliest words that race
-FEW_LAYERS = 6  # up to which all are told one by one
 
 
 def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
@@ -127,9 +126,10 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """The ways of a token of the first stream: the run that is drawn, in which it may be hidden,
-    and one through each stream."""
+    """The ways of a token of the first stream: the run as it was asked for, the one that is drawn,
+    in which the token may be hidden, and one way through each stream."""
 
+    run: Run
     drawn: Run
     ways: tuple[Way, ...]
     is_hidden: bool
@@ -145,7 +145,7 @@ def ways_of(run: Run, token: int, hide: bool | None) -> Ways:
         Way(recording, stream, token if at == 0 else aligned(recording, stream, token))
         for at, stream in enumerate(recording.streams)
     )
-    return Ways(drawn, ways, is_hidden)
+    return Ways(run, drawn, ways, is_hidden)
 
 
 def asked_place(run: Run, token: int, hide: bool | None = None) -> int | None:
@@ -170,6 +170,15 @@ def aligned(recording: Recording, stream: Stream, token: int) -> int:
     return 0
 
 
+@kept
+def attributed(recording: Recording, stream: str, token: int, id: int) -> Attribution | None:
+    """The logit of a word (id) in parts, None where the model's cannot be taken apart."""
+    try:
+        return loaded(recording).attribute(recording, stream, token, id)
+    except ValueError:
+        return None
+
+
 class AnsweringHead(NamedTuple):
     """A head that adds to the logit of an answer: its attention, its places there, and the word
     that it gives the most."""
@@ -188,10 +197,8 @@ def answering_head(
     token in `drawn`; the weight is the largest in both. None for no such head, and for a model
     whose logits cannot be taken apart."""
     last = drawn.streams[-1]
-    try:
-        parts = loaded(drawn).attribute(drawn, last.name, query, word).parts
-    except ValueError:
-        return None
+    whole = attributed(drawn, last.name, query, word)
+    parts = whole.parts if whole else ()
     heads = [each for each in parts if each.kind == "head" and each.value > 0]
     for part in sorted(heads, key=lambda each: -each.value):
         of = next(each for each in plain.attention if each.name == part.attention)
@@ -205,6 +212,70 @@ def answering_head(
         if is_other and kinds[key] == word_classes.CONTENT and other.pattern[at].argmax() == key:
             return AnsweringHead(of, layer, part.head, key)
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """What parts of a model add to the logit of an answer against that of its rival at the end of a
+    way. heads (layer, head, key): by the attention's name, NaN as in `Model.head_sources`; ffns: by
+    layer; total: of all parts of the model."""
+
+    way: Way
+    heads: Mapping[str, np.ndarray]
+    ffns: Mapping[int, float]
+    total: float
+
+    def of_word(self, attention: Attention, layer: int, head: int, key: int) -> float:
+        """The part of a head from the word that a key is of. layer: the model's own number."""
+        at = flow_analysis.layer_numbers(attention).index(layer)
+        of = word_groups(self.way.recording, attention.key).of
+        own = np.flatnonzero(np.asarray(of) == of[key])
+        return float(np.nan_to_num(self.heads[attention.name][at, head, own]).sum())
+
+    def words(self, stream: Stream, most: int = 3) -> tuple[int, ...]:
+        """The first tokens of the words of content of a stream that add or take most in all
+        heads."""
+        total = np.zeros(len(stream.tokens))
+        for attention in self.way.attentions:
+            if attention.key == stream.name and attention.name in self.heads:
+                total += np.nan_to_num(self.heads[attention.name]).sum((0, 1))
+        is_content = np.array(word_classes.classes(stream.tokens)) == word_classes.CONTENT
+        is_content &= ~np.asarray(stream.special, bool)
+        order = np.argsort(-np.abs(np.where(is_content, total, 0)), kind="stable")
+        return tuple(int(each) for each in order[:most] if is_content[each])
+
+    def strongest(self, layer: int) -> AnsweringHead | None:
+        """The head of a layer that adds most from another whole word, and that word; None where
+        none adds anything."""
+        best: tuple[float, AnsweringHead] | None = None
+        for attention in self.way.attentions:
+            numbers = flow_analysis.layer_numbers(attention)
+            if layer not in numbers or attention.name not in self.heads:
+                continue
+            keys, at = self.way.recording.stream(attention.key), numbers.index(layer)
+            is_word = np.array([word_classes.is_word(each) for each in keys.tokens])
+            is_word &= ~np.asarray(keys.special, bool)
+            if attention.key == attention.query:
+                is_word[self.way.token] = False
+            values = np.where(is_word, np.nan_to_num(self.heads[attention.name][at]), 0)
+            head, key = map(int, np.unravel_index(values.argmax(), values.shape))
+            if values[head, key] > (best[0] if best else 0):
+                best = float(values[head, key]), AnsweringHead(attention, at, head, key)
+        return best[1] if best else None
+
+
+def additions(way: Way, id: int, against: int) -> Additions | None:
+    """What parts add to a word (id) against another at the end of a way, None for a model whose
+    logits or heads cannot be taken apart."""
+    recording, stream = way.recording, way.stream.name
+    model = loaded(recording)
+    try:
+        whole = model.attribute(recording, stream, way.token, id, against)
+        heads = model.head_sources(recording, stream, way.token, id, against)
+    except (ValueError, AttributeError):
+        return None
+    ffns = {each.layer: each.value for each in whole.parts if each.kind == "ffn"}
+    return Additions(way, heads, ffns, whole.logit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,26 +310,11 @@ class LensReading:
         """The word that there is to guess: the "next" one, or a "hidden" one; "" for none."""
         return {"next": "next", "seen": ""}.get(self.prediction.kind, "hidden")
 
-    @cached_property
-    def matters(self) -> tuple[int, ...]:
-        """The layers, by their order, that change the place of the answer most."""
-        return flow_analysis.layers_that_matter(self.places(int(self.lens.final_id[0])))
-
-    @cached_property
-    def settled(self) -> tuple[int, int] | None:
-        """The layer within which the answer begins to lead for good, and the word (id) that led
-        before; None where no layer does that."""
-        found = opening.settled(self.lens)
-        return found and (found.layer(max(self.way.layers)), found.before)
-
     @property
-    def slow(self) -> tuple[int, ...]:
-        """The layers, by their order, that are told one by one: all of a few."""
-        layers = list(self.way.layers)
-        if len(layers) <= FEW_LAYERS:
-            return tuple(range(len(layers)))
-        settled = [layers.index(self.settled[0])] if self.settled else []
-        return tuple(sorted({*self.matters, *settled}))
+    def leaders(self) -> tuple[int, ...]:
+        """The words (id) that lead before the first layer and after each."""
+        order = (self.ends.get(-1, 0), *(self.ends[layer] for layer in self.way.layers))
+        return tuple(int(self.lens.top_ids[site, 0, 0]) for site in order)
 
     def middles(self, slow: Sequence[int]) -> dict[int, tuple[int, ...]]:
         """The places of the words that race (id) after the attention of some layers, by their
@@ -304,12 +360,8 @@ class LensReading:
     @cached_property
     def parts(self) -> Attribution | None:
         """The logit of the final answer in parts, None where the model's cannot be taken apart."""
-        recording, stream = self.way.recording, self.way.stream.name
-        id = int(self.lens.final_id[0])
-        try:
-            return loaded(recording).attribute(recording, stream, self.way.token, id)
-        except ValueError:
-            return None
+        way = self.way
+        return attributed(way.recording, way.stream.name, way.token, int(self.lens.final_id[0]))
 
     def added(self, layer: int, attention: str = "") -> float:
         """Amount that the attentions of a layer, or one of them, add to the logit of the final

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from html import escape
 from itertools import chain
@@ -447,16 +447,25 @@ class Formula:
         lines = (below(*each, numbers, self.symbols) for each in self.numbers) if numbers else ()
         return tuple(line for line in lines if line is not None)
 
-    def plain(self, numbers: Mapping[str, Number]) -> dict[str, Any]:
-        """The formula for the browser: as `Node`s, with these numbers too, and its symbols."""
+    def plain(self, evidence: Evidence) -> dict[str, Any]:
+        """The formula for the browser, as it is of the evidence's model: as `Node`s, with its
+        numbers too, and its symbols."""
+        own = self.of(evidence.instead)
         return {
             "id": self.id,
             "title": self.title,
-            "lines": self.typeset,
-            "numbers": (lines := self.filled(numbers)),
-            "results": [result_of(each, numbers) for each in lines],
-            "symbols": self.meanings,
+            "lines": own.typeset,
+            "numbers": (lines := self.filled(evidence.numbers)),
+            "results": [result_of(each, evidence.numbers) for each in lines],
+            "symbols": own.meanings,
         }
+
+    def of(self, instead: Mapping[str, str]) -> Formula:
+        """The formula with parts of its lines replaced."""
+        lines = self.lines
+        for part, new in instead.items():
+            lines = tuple(line.replace(part, new) for line in lines)
+        return self if lines == self.lines else replace(self, lines=lines)
 
 
 def read() -> dict[str, Formula]:
@@ -499,5 +508,5 @@ def formula_lines(
     lines = []
     for each in map(FORMULAS.__getitem__, ids):
         with suppress(Untestable, ValueError):
-            lines.append(each.plain(each.evidence(place).numbers))
+            lines.append(each.plain(each.evidence(place)))
     return lines

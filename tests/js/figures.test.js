@@ -12,6 +12,7 @@ const { around, cut, laid, namedIn, part, spread } = await of("slide_layout");
 const { hold, listed, moved, opened, picture, shownAt, unpack, value } = await of("linked_weights");
 const { lookOf } = await of("theme");
 const { toggled } = await of("flow_rows");
+const { onShow } = await of("beam_figure");
 
 const look = lookOf({
   ink: "#111111",
@@ -1051,7 +1052,6 @@ function flowOf(n, more = {}) {
     band: 0,
     attentions: [attention(layer ? [] : more.removed)],
     ffn: 0.5,
-    units: "",
     says: null,
     answer: layer / n,
     numbers: "",
@@ -1079,13 +1079,18 @@ function flowOf(n, more = {}) {
       finding: "",
       levels,
       switch: null,
+      brings: "",
+      adds: "",
       says: "",
       units: [],
       box: "",
     })),
+    votes: [],
     lanes: [],
+    leaders: [],
     matters: [],
     slow: [],
+    cause: [],
     n_words: 0,
     asks: ["", "", ""],
     edits: "",
@@ -1128,6 +1133,43 @@ test("a lane has its word's places until the end, and its chance there", () => {
   assert.match(at(3), />50\.0%</);
   assert.match(at(3, {}, { were: 0.8, was_text: "80.0%" }), />80\.0% → 50\.0%</);
   for (const tells of [/Italy/, /50\.0%/, /th</]) assert.doesNotMatch(at(-1), tells);
+});
+
+test("lanes stand by place until the end, with the word that leads there", () => {
+  const lane = (label, chance, places) => ({
+    ...{ label, rest: "", id: 1, places, middles: [], chance, text: `${chance}` },
+    ...{ were: -1, was_text: "", was_places: [] },
+  });
+  const figure = flowOf(2, {
+    lanes: [lane("Rome", 0.8, [90, 60, 1]), lane("Venice", 0.1, [30, 20, 2])],
+    leaders: [lane("the", 0.01, [2, 1, 9]), lane("my", 0, [1, 700, 800])],
+    n_words: 1000,
+  });
+  figure.layers[0].says = ["the", 0.5, "50%"];
+  const order = (current) => onShow({ ...figure, current }).map(({ label }) => label);
+  assert.deepEqual(order(0), ["the", "Venice", "Rome"]);
+  assert.deepEqual(order(1), ["Rome", "Venice"]);
+  assert.deepEqual(order(2), ["Rome", "Venice"]);
+});
+
+test("in the layer of the cause the curve of what it reads is the widest", () => {
+  const widths = (cause) => {
+    const figure = flowOf(2, { current: 0, cause });
+    figure.bands[0].rows = ["was", "cold", "it"];
+    Object.assign(figure.bands[0], { places: ["0", "1", "2"], selected: 2, outs: ["", "", ""] });
+    for (const layer of figure.layers)
+      Object.assign(layer.attentions[0], {
+        shares: Float32Array.of(0.6, 0.1, 0.1, 0, 0.2, 0),
+        weights: Float32Array.of(0.9, 0, 0.1, 0.1, 0.8, 0.1),
+        names: ["", ""],
+      });
+    const all = drawn("flow", figure, 1280).matchAll(
+      /class="flow-curve" stroke-width="([\d.]+)"[^>]*data-at="(\d)"/g,
+    );
+    return Object.fromEntries([...all].map(([, wide, row]) => [row, Number(wide)]));
+  };
+  assert.ok(widths([])[0] > widths([])[1]);
+  assert.ok(widths([0, 0, 1, 1])[1] > (widths([0, 0, 1, 1])[0] ?? 0));
 });
 
 test("a curve is as wide as its share, and shrinks with its update", () => {
