@@ -65,6 +65,7 @@ from models.contract.edits import (
     to_line,
 )
 from models.contract.recording import Attention, Recording
+from models.example_texts import OPENING_TEXT
 from models.own import model_card
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -513,8 +514,14 @@ def _offer_patch(
 
 
 def offer_patch(shown: Screen) -> None:
-    """The button for the framed patch."""
-    request = _request(shown)
+    """The button for the framed patch; where there is no second sentence, to a text with one."""
+    try:
+        request = _request(shown)
+    except ValueError:
+        take = current_recording.take_text
+        label = sentences("interventions", "patches")("works")
+        st.button(label, key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
+        return
     _offer_patch(shown.run, request, interventions.sweep(request), shown.chosen["cell"])
 
 
