@@ -289,7 +289,8 @@ def test_the_headline_names_a_head_by_the_word_it_reads_and_never_biases(model: 
         if named:
             head, layer, word, value = named.groups()
             assert parts[f"L{layer} head {head}"] * on_logit.attribution.logit > 0
-            assert abs(parts[f"L{layer} head {head}"]) == pytest.approx(float(value), abs=0.005)
+            size = abs(parts[f"L{layer} head {head}"])
+            assert size == pytest.approx(float(value), abs=0.005)  # half of the last digit printed
             assert word in text
             told.add("head")
         elif headline.startswith("Many small parts: "):

@@ -214,7 +214,10 @@ def _headline(on: LogitParts, told: Part) -> str:
     """Sentence on a part: for which of two words it is, or that it is one of many small ones, by
     which a word leads or does not. Biases do not depend on the text and are never told as one."""
     words, sign = sentences(CONCEPT, "logit"), _sign(on)
-    slots = {"part": logit_lens.part_name(told), "most": signed(told.value, 2)}
+    slots: dict[str, object] = {
+        "part": logit_lens.part_name(told),
+        "most": signed(told.value, 2),
+    }
     if not on.against:
         return words("most", **slots)
     likelier, other = (on.word, on.against)[::sign]

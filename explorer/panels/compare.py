@@ -20,6 +20,7 @@ from explorer.analysis.findings import word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.terminology import sees_ahead
 from explorer.analysis.votes import Ballot, Vote
+from explorer.analysis.words import described
 from explorer.figures.caption import read_text
 from explorer.figures.formatting import (
     Written,
@@ -53,7 +54,6 @@ from models.contract.edits import (
     MeanHead,
     WithoutPositions,
     ZeroHead,
-    describe,
     from_line,
 )
 from models.contract.recording import Attention, Recording
@@ -137,7 +137,7 @@ class TwoRuns:
             if self.a.model.name != self.b.model.name:
                 mine.append(model_names.title(each.model.name))
             if self.a.edits != self.b.edits:
-                mine.append(describe(each.edits) or sentences(CONCEPT, "shared")("unedited"))
+                mine.append(described(each, each.edits) or sentences(CONCEPT, "shared")("unedited"))
             if text:
                 mine.append(sentences(CONCEPT, "shared")("quoted", word=text))
             elif any(texts):
@@ -178,7 +178,7 @@ class TwoRuns:
             model=b.model.name,
             parameters=f"{b.model.n_parameters:,}",
             weights=b.model.fingerprint,
-            edits=describe(b.edits) or "none",
+            edits=described(b, b.edits) or "none",
         )
         target = (words("target", text=read_text(b, target=True)),) if b.target else ()
         return *lines, run, words("text", text=read_text(b)), *target

@@ -56,7 +56,6 @@ from models.contract.edits import (
     WithoutResidual,
     WithoutScale,
     ZeroHead,
-    describe,
     from_line,
     to_line,
 )
@@ -1250,6 +1249,7 @@ def patch_panel(
     cell = selected or strongest(request, effects)
     one, other = request.run.loaded.labels((request.word, request.against))
     change = interventions.prediction_change(*request.logits())
+    edits = words_analysis.described(request.run.recording(), request.run.edits)
     slots: dict[str, object] = {"one": one, "other": other, "token": request.token}
     slots |= {
         f"{name}_{side}": tenths(float(run[id]))
@@ -1280,7 +1280,7 @@ def patch_panel(
         caption=(
             words("donor", donor=" ".join(request.donor.split())),
             words("read", **slots),
-            *((words("edits", edits=describe(edits)),) if (edits := request.run.edits) else ()),
+            *((words("edits", edits=edits),) if edits else ()),
         ),
         file=f"patching-{request.unit.lower()}",
     )

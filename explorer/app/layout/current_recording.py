@@ -14,6 +14,7 @@ from explorer.analysis import coreference
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.questions import is_question
 from explorer.analysis.word_classes import unread_language
+from explorer.analysis.words import described
 from explorer.app.state import event_log, jobs, url_state
 from explorer.app.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.app.state.settings import well_formed
@@ -28,7 +29,6 @@ from explorer.wording.markdown_escape import literal
 from explorer.wording.model_descriptions import examples, origin, scores, taught
 from explorer.wording.templates import sentences
 from models import model_names
-from models.contract.edits import describe
 from models.contract.recording import CONTINUES, NotEncoded, Recording
 from models.example_texts import EXAMPLES
 from models.own import model_card
@@ -234,7 +234,7 @@ def offer_examples(notes: DeltaGenerator) -> None:
 def note_origin(recording: Recording, notes: DeltaGenerator) -> None:
     """Say under which edits a file was recorded, and which layers a hybrid model shows."""
     if recording.edits and model_names.is_recorded(recording.model.name):
-        notes.caption(RECORDED("edited", edits=literal(describe(recording.edits))))
+        notes.caption(RECORDED("edited", edits=literal(described(recording, recording.edits))))
     for line in hybrid(recording):
         notes.caption(literal(line))
 
