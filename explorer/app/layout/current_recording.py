@@ -310,7 +310,7 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
 def _ask(model: str, question: str) -> None:
     """Ask a chat model this question, on the tab where it writes its likeliest answer."""
     url_state.take_model(model)
-    take_text(f"user: {' '.join(question.split())}")
+    take_text(" ".join(question.split()))
     visit.wanted_page = "generate"
 
 
