@@ -132,7 +132,8 @@ def current_run(
     headline: bool = False,
 ) -> Run:
     """The recording on screen, with a message where the text did not fit or is empty. headline:
-    true for a page whose headline says that a text is in a language that the model has not read.
+    true for a page that says above its picture that a text is in a language that the model has not
+    read.
 
     A page keeps this and not the Recording: Streamlit keeps a page's own variables for every
     visitor, for as long as the visit lasts."""
