@@ -1130,7 +1130,7 @@ def patch_request(
     if not can_follow(on.plain, PatchHead, PatchSite):
         raise ValueError(words("closed", model=on.at.model))
     donor = donor if donor.strip() else default_donor(run, token, masked)
-    if not donor:
+    if not donor and loaded(on.plain).capabilities.logits:
         raise ValueError(words("no_donor"))
     edits = edits_without(run.edits, PatchHead, PatchSite)
     if on.hidden and _can_mask(replace(run, text=donor, edits=()), on.at.token):
@@ -1453,9 +1453,9 @@ def patches(
         _expect_short(_tokens_read_for_heads(run.recording()))
     if not donor.strip():
         pair(run, token, masked)  # raises for what is not there
-        if not default_donor(run, token, masked) and can_follow(
-            run.recording(), PatchHead, PatchSite
-        ):
+        is_closed = not can_follow(run.recording(), PatchHead, PatchSite)
+        is_closed |= not run.loaded.capabilities.logits  # the request says why
+        if not is_closed and not default_donor(run, token, masked):
             words = sentences(CONCEPT, "patches")
             return Panel(title=words("title"), finding=words("no_donor"), figures=())
     request = patch_request(run, donor, unit, token, attention, stream, masked)
