@@ -71,7 +71,7 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
         _concept_card(
             name,
             label,
-            {each: results[each.id] for each in of_concept.get(name, ()) if each.id in results},
+            [(each, results[each.id]) for each in of_concept.get(name, ()) if each.id in results],
         )
         for name, label in labels.items()
     ]
@@ -90,11 +90,11 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
     url_state.write()
 
 
-def _concept_card(name: str, label: str, results: Mapping[Claim, Verdict]) -> LeadCard:
+def _concept_card(name: str, label: str, results: Sequence[tuple[Claim, Verdict]]) -> LeadCard:
     """A concept with its picture, and which law of it holds here, or fails."""
-    together = claims_text.together(tuple(results.values()))
+    together = claims_text.together([verdict for _, verdict in results])
     verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(together)
-    decides = next((claim for claim, each in results.items() if each.verdict == together), None)
+    decides = next((claim for claim, each in results if each.verdict == together), None)
     to = navigation.address_of("concepts", {"look_at": name})
     picture = {"kind": "sign", "name": name}
     law = CARDS(verdict, law=decides.statement.rstrip(".")) if verdict and decides else ""
