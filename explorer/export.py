@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from explorer.analysis.corpus_scores import PatternScores
 from explorer.analysis.head_naming import Cells
+from explorer.analysis.words import described
 from explorer.figures import html_export
 from explorer.figures.html_export import Document
 from explorer.panels import address, attention, spec
 from explorer.panels.address import expect_words
 from explorer.panels.spec import panel_names
 from models.contract.argument_validation import attention_of, expect_model
-from models.contract.edits import describe
 from models.contract.notices import tell
 from models.contract.recording import Recording
 from models.runtime import registry
@@ -75,7 +75,7 @@ def page(
     for each in several:
         loaded = load(each.model.name) if model is None else model
         panels = _panels(each, loaded, chosen(view, choices), other)
-        edited = f" · {describe(each.edits)}" if each.edits else ""
+        edited = f" · {described(each, each.edits)}" if each.edits else ""
         back = spec.way_back(panels) | _typed(target)
         sheets.append(spec.sheet(panels, back, f"{each.text}{edited}"))
     return html_export.document(sheets, link)

@@ -28,7 +28,7 @@ DEFAULT_TEXT = EXAMPLES["It was too tired"]  # of an address that chooses someth
 # For a model that answers, and one that goes on.
 ASKED_TEXT = "What is the capital of Nepal?"
 CONTINUED_TEXT = "Paris is the capital of France. Rome is the capital of"
-# A text that differs in few words from an example, to compare with it, and to patch into it.
+# A text that differs in few words from an example, to compare with it.
 MATES = {
     OPENING_TEXT: "The waiter brought the soup but he was late.",
     DEFAULT_TEXT: "The animal didn't cross the street because it was too wide.",
@@ -38,16 +38,6 @@ MATES = {
     "Every student solved one problem.": "One student solved every problem.",
     "Herbivores eat plants": "Carnivores eat animals",
     "The red car is in front of the white house.": "The old man is in front of the small church.",
-}
-DONORS = {
-    OPENING_TEXT: "The waiter brought the soup but he was late.",
-    DEFAULT_TEXT: "The animal didn't cross the street because they were too tired.",
-    "I love to eat pizza": "I love to read pizza",
-    "I love to eat pizza.": "I love to read pizza.",
-    "She ate the apple with some fruit juice.": "She bought the apple with some old juice.",
-    "Ram pushed Hari": "Ram kissed Hari",
-    "Herbivores eat plants": "Herbivores like plants",
-    "The red car is in front of the white house.": "The red car is in front of the small house.",
 }
 # Other orders of the same words, for experiments with positions.
 REORDERED_TEXTS = ("Hari pushed Ram", "Plants eat herbivores")

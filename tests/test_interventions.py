@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import read_once
+from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE, PASSED, STORED, SUMMED
 
 from explorer.analysis import interventions
@@ -29,9 +30,14 @@ from models.contract.edits import (
     from_line,
 )
 from models.contract.results import softmax
+from models.example_texts import DEFAULT_TEXT
 from models.network.own_model import OwnModel, record
 from models.runtime.caching import loaded
 from models.runtime.run import Run
+
+WAITER = "The waiter brought the soup but it was cold."
+NURSE = "The nurse told the doctor that she was late."
+GERMAN = "Der Hund biss den Mann, weil er müde war."
 
 TEXT = "the cat sat on the mat"
 
@@ -332,7 +338,7 @@ def test_a_panel_of_patches_names_the_strongest_one() -> None:
     panel = panels.patches(run, "She drove the apple", "Sites", 4)
     (table,) = panel.figures
     row, column, _ = table.marks[0]
-    assert row == 2 and "“ate” (token 2)" in panel.finding, "the word that was changed"
+    assert row == 2, "the word that was changed"
     values = np.array(table.values)
     values[4] = 0  # the token that is read holds the whole answer in its last state
     assert abs(values[row, column]) == np.abs(values).max()
@@ -342,6 +348,33 @@ def test_a_panel_of_patches_names_the_strongest_one() -> None:
         panels.patches(run, "She ate the apple")
     with pytest.raises(ValueError, match="no attention 'cross'"):
         panels.patches(run, "She drove the apple", attention="cross")
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_the_second_sentence_has_another_answer_or_there_is_none(model: str) -> None:
+    of, found = read_once(model), 0
+    for text in (WAITER, NURSE, GERMAN, *SENTENCES[4:12:2]):
+        on = panels.pair(Run(model, text))
+        other = panels.default_donor(Run(model, text))
+        panel = panels.patches(Run(model, text))
+        if not other:
+            assert not panel.figures and "No change of one word was found" in panel.finding
+            continue
+        found += 1
+        runs = [of.record(each, on.hidden) for each in (text, other)]
+        assert len({len(each.streams[0].tokens) for each in runs}) == 1, "by position"
+        p, q = (softmax(of.logits(each, each.streams[-1].name, on.at.token)) for each in runs)
+        assert p.argmax() != q.argmax() and p.max() - q[p.argmax()] >= 0.1
+        one, other = of.labels([int(p.argmax()), int(q.argmax())])
+        assert f"“{one}”" in panel.finding and f"“{other}”" in panel.finding
+    assert found or model != "encoder"
+    assert not panels.default_donor(Run("encoder", GERMAN)), "in a language that it has not read"
+
+
+def test_two_sentences_with_one_answer_have_no_answer_to_copy() -> None:
+    panel = panels.patches(Run("encoder", DEFAULT_TEXT), DEFAULT_TEXT.replace("tired", "wide"))
+    assert panel.finding.startswith("Both sentences say “it”: there is no other answer to copy.")
+    assert panel.figures, "what each patch adds is there all the same"
 
 
 @pytest.mark.slow

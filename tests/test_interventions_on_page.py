@@ -237,17 +237,17 @@ def test_models_trained_without_a_part_are_opened_without_edits() -> None:
 
 
 def test_a_link_opens_the_chosen_patch_and_another_sweep_forgets_it() -> None:
-    unit = "Sites"
-    largest = page_at("patching", patch=unit)
+    of = {"patch": "Sites", "text": "The waiter brought the soup but it was cold."}
+    largest = page_at("patching", **of)
     (row, column, _), *_ = panels_on(clean(largest))[0]["figures"][0]["marks"]
     cell = (row - 1, column + 1)
-    app = page_at("patching", patch=unit, patch_cell=f"{cell[0]}.{cell[1]}")
+    app = page_at("patching", **of, patch_cell=f"{cell[0]}.{cell[1]}")
     assert panels_on(clean(app))[0]["figures"][0]["marks"][0][:2] == list(cell)
     assert asked_of(app)["patch_cell"] == f"{cell[0]}.{cell[1]}"
-    app.text_input(key="donor").set_value("The animal didn't cross the road, it was tired.").run()
+    app.text_input(key="donor").set_value("The waiter brought the soup but he was kind.").run()
     assert "patch_cell" not in clean(app).query_params
     for wrong in ("99.99", "<b>"):
-        app = page_at("patching", patch=unit, patch_cell=wrong)
+        app = page_at("patching", **of, patch_cell=wrong)
         assert panels_on(clean(app))[0]["figures"][0]["marks"][0][:2] == [row, column]
 
 
@@ -260,7 +260,10 @@ def test_a_sweep_of_a_large_model_is_started_and_its_strongest_patch_becomes_an_
     clean(app.button(key="start sweep").click().run())
     for _ in range(500):
         running = any(each.key == "stop sweep" for each in app.button)
-        if not running and any("largest effect" in each["finding"] for each in panels_on(app)):
+        if not running and any(
+            "copied from" in each["finding"] or "there is no" in each["finding"]
+            for each in panels_on(app)
+        ):
             break
         clean(app.run())
     clean(app.button(key="put patch").click().run())

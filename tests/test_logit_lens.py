@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
 import torch
 from lens_oracle import full_pass, lens_of
+from ordinary_sentences import SENTENCES
 from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
 from explorer.analysis import logit_lens, opening
 from explorer.figures.csv import to_csv, unescape_cell
+from explorer.panels import attribution, interventions
 from models.contract import edits
 from models.example_texts import DEFAULT_TEXT
 from models.network import own_model
@@ -21,6 +24,7 @@ from models.network.own_model import OwnModel, from_network
 from models.network.transformer import EncoderDecoder
 from models.readouts.logit_lens import BIAS, attribute, trace_parts, word_direction
 from models.runtime.caching import loaded
+from models.runtime.run import Run
 from models.version import VERSION
 
 TEXT = "the cat sat on the mat"
@@ -263,3 +267,36 @@ def test_groups_keep_the_networks_order_and_every_part_once(small_translator: Ow
     assert rows[1][0] == logit_lens.part_name(largest[0])
     assert float(rows[-2][-1]) == logit_lens.parts_sum(taken)
     assert float(rows[-1][-1]) == taken.logit and len(rows) == len(taken.parts) + 3
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_the_headline_names_a_head_by_the_word_it_reads_and_never_biases(model: str) -> None:
+    """Laws over many texts: what the headline names does not stand for every text, it speaks for
+    the word that leads, and a word that a head reads is one of the text."""
+    told = set()
+    for text in SENTENCES[:24]:
+        run = Run(model, text)
+        token = None
+        if model == "encoder":
+            on = interventions.pair(run)
+            run, token = run.under(on.hidden), on.at.token
+        on_logit = attribution.logit_parts(run, token)
+        panel = attribution.logit(run, token)
+        headline = panel.finding.split(". In all ")[0]
+        assert "bias" not in headline
+        parts = dict(zip(panel.table["part"], panel.table["contribution"]))
+        named = re.match(r"Head (\d+) of layer (\d+), which reads “(.+?)”: \+([\d.]+) ", headline)
+        if named:
+            head, layer, word, value = named.groups()
+            assert parts[f"L{layer} head {head}"] * on_logit.attribution.logit > 0
+            size = abs(parts[f"L{layer} head {head}"])
+            assert size == pytest.approx(float(value), abs=0.005)  # half of the last digit printed
+            assert word in text
+            told.add("head")
+        elif headline.startswith("Many small parts: "):
+            of_text = sum(each.value for each in on_logit.attribution.parts if each.kind != "bias")
+            assert of_text * on_logit.attribution.logit <= 0
+            told.add("any text")
+        rows = [each.label for each in panel.figures[0].rows]
+        assert "any text (biases)" in rows[-1:] or not any("biases" in each for each in rows)
+    assert "head" in told

@@ -222,7 +222,7 @@ def test_a_question_is_answered_after_one_press(model: str) -> None:
     assert not app.exception and app.session_state.page == "generate"
     assert (app.session_state.model, app.session_state.text) == (
         smollm2.NAME,
-        "user: What is the capital of France?",
+        "What is the capital of France?",
     )
     assert "ask question" not in [each.key for each in app.button]
     assert (

@@ -1,7 +1,7 @@
 """Other words for the clause of a pronoun, with which it may stand for another noun: opposites of
 its words, and the pronoun of the other noun with something that is said of such a noun.
 
-They are candidates. Whether a model follows one is measured (`offers`)."""
+They are candidates. Whether a model follows one is measured (`offers`, `opening`)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from explorer.analysis import word_classes, words
+from explorer.analysis.coreference import Vote
+from models.contract.recording import Recording
 
 FILE = Path(__file__).with_suffix(".toml")
 MOST = 6  # candidates of a text
@@ -59,6 +63,36 @@ def pronouns_of(noun: str) -> tuple[tuple[str, str], ...]:
         ("he", kind),
         ("she", kind),
     )
+
+
+def of_vote(recording: Recording, vote: Vote) -> tuple[Change, ...]:
+    """The `candidates` of the pronoun of a vote."""
+    labels = words.words(recording.streams[0], recording.text).labels
+    return candidates(recording.text, begins(recording, vote), _other_nouns(vote, labels))
+
+
+def begins(recording: Recording, vote: Vote) -> int:
+    """The letter of the text at which the pronoun of a vote begins."""
+    stream = recording.streams[0]
+    return first_letter(recording, words.words(stream, recording.text).starts[vote.row])
+
+
+def first_letter(recording: Recording, token: int) -> int:
+    """The letter of the text at which the word of a token of the first stream begins, behind the
+    space that may belong to the token."""
+    start = int(recording.streams[0].spans[token][0])
+    return start + len(recording.text[start:]) - len(recording.text[start:].lstrip())
+
+
+def _other_nouns(vote: Vote, labels: Sequence[str]) -> list[str]:
+    """The nouns before a pronoun that it might stand for beside the one that is named: those that a
+    head names first, then the nearest."""
+    named = [each.noun for each in vote.ballots if each.noun != vote.noun]
+    is_noun = word_classes.nouns(labels)
+    before = [labels[at] for at in reversed(range(vote.row)) if is_noun[at]]
+    others = dict.fromkeys((*(labels[at] for at in named if at < vote.row), *before))
+    said = "" if vote.noun is None else labels[vote.noun].casefold()
+    return [each for each in others if each.casefold() != said]
 
 
 def candidates(text: str, start: int, others: Sequence[str]) -> tuple[Change, ...]:

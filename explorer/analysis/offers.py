@@ -1,10 +1,10 @@
 """Offers: what is known to change a model's answer on this text, each measured before it is made.
 
 A head or a word is offered to be taken out where the answer turns without it: the word that led
-loses at least LEAST_LOSS, and another leads. What a head writes is offered to be copied from the
-changed text where the answer turns with that. A change of words is offered where the vote on the
-pronoun (`votes`) moves to another noun, and another model where its heads name another noun. Of
-each kind the one that changes most. Where nothing passes there is no offer.
+loses at least `opening.LEAST_LOSS`, and another leads. What a head writes is offered to be copied
+from the changed text where the answer turns with that. A change of words is offered where the vote
+on the pronoun (`votes`) moves to another noun, and another model where its heads name another noun.
+Of each kind the one that changes most. Where nothing passes there is no offer.
 
 What is tried is bounded, by number and by work (MAX_WORK), so that all of it takes a second or two
 of one core at most; where it would take more, no more is tried."""
@@ -33,7 +33,6 @@ from models.runtime.run import Run, run_of
 HEAD, WORD, PATCH, CHANGE = "head", "word", "patch", "change"
 MODELS, BOTH, THIRD = "models", "both", "third"
 SWAPPED = {"he": "she", "she": "he"}  # pronouns that are tried for each other
-LEAST_LOSS = 0.1  # of a probability
 LEAST_VOTES = 2  # for a noun
 MAX_HEADS, MAX_WORDS = 8, 12  # that are tried, by their direct contribution to the answer
 MAX_WORK = 4e10  # parameters times tokens read, for one text
@@ -390,11 +389,11 @@ def _turning(
     best: tuple[tuple[bool, float], int, np.ndarray] | None = None
     for at, edits in enumerate(tried):
         after = answer.without(*edits)
-        if after is None or int(after.argmax()) == answer.id:
+        if after is None or not opening.turned(answer.p, after):
             continue
         loss = float(answer.p[answer.id] - after[answer.id])
         rank = bool(telling and telling[at]), loss
-        if loss >= LEAST_LOSS and (best is None or rank > best[0]):
+        if best is None or rank > best[0]:
             best = rank, at, after
     return None if best is None else (best[1], _guesses(answer, best[2]))
 
@@ -460,8 +459,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
         return None
     grouped = words.words(recording.streams[0], recording.text)
     said = _said(vote, grouped.labels)
-    start = _begins(recording, vote)
-    tried = changes.candidates(recording.text, start, _other_nouns(vote, grouped.labels))
+    tried = changes.of_vote(recording, vote)
     found: list[tuple[int, changes.Change, Said]] = []
     for each in tried:
         expect_wanted()
@@ -489,28 +487,10 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
     )
 
 
-def _begins(recording: Recording, vote: Vote) -> int:
-    """The letter of the text at which the pronoun of a vote begins."""
-    stream = recording.streams[0]
-    start = int(stream.spans[words.words(stream, recording.text).starts[vote.row]][0])
-    return start + len(recording.text[start:]) - len(recording.text[start:].lstrip())
-
-
 def _stands_for_one(vote: Vote) -> bool:
     """True where LEAST_VOTES heads or more name a noun that comes before the pronoun: one that
     comes after it (*She ate the apple*) is seldom what it stands for."""
     return vote.noun is not None and vote.noun < vote.row and vote.n_votes >= LEAST_VOTES
-
-
-def _other_nouns(vote: Vote, labels: Sequence[str]) -> list[str]:
-    """The nouns before a pronoun that it might stand for beside the one that is named: those that a
-    head names first, then the nearest."""
-    named = [each.noun for each in vote.ballots if each.noun != vote.noun]
-    is_noun = word_classes.nouns(labels)
-    before = [labels[at] for at in reversed(range(vote.row)) if is_noun[at]]
-    others = dict.fromkeys((*(labels[at] for at in named if at < vote.row), *before))
-    said = _said(vote, labels).noun.casefold()
-    return [each for each in others if each.casefold() != said]
 
 
 def _vote_in(recording: Recording, row: int) -> Vote | None:
@@ -566,8 +546,8 @@ def between(run: Run, other: str, on: SharedVote, third: Iterable[str]) -> tuple
 def _both(a: Recording, other: str, on: SharedVote) -> Offer | None:
     """The other pronoun, or other words, with which two models name other nouns than now."""
     labels = words.words(a.streams[0], a.text).labels
-    start, word = _begins(a, on.a), labels[on.a.row]
-    tried = list(changes.candidates(a.text, start, _other_nouns(on.a, labels)))
+    start, word = changes.begins(a, on.a), labels[on.a.row]
+    tried = list(changes.of_vote(a, on.a))
     if new := SWAPPED.get(word):
         text = a.text[:start] + new + a.text[start + len(word) :]
         tried.insert(0, changes.Change(word, new, text))

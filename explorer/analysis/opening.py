@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from explorer.analysis import (
+    changes,
     embeddings,
     ffn,
     flow,
@@ -28,11 +30,19 @@ from explorer.analysis.attention import argmax_id, axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, vote_finding
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
-from explorer.analysis.word_classes import CLAUSE_ENDS, CONTENT, classes, is_word, nouns
+from explorer.analysis.word_classes import (
+    CLAUSE_ENDS,
+    CONTENT,
+    classes,
+    is_word,
+    nouns,
+    unread_language,
+)
 from models import model_names
-from models.contract.cancellation import TimeLimit
+from models.contract.cancellation import TimeLimit, expect_wanted
+from models.contract.edits import Edit, HideToken
 from models.contract.recording import CONTINUES, Attention, Recording, Stream
-from models.contract.results import Lens, Part
+from models.contract.results import Lens, Part, largest, softmax
 from models.example_texts import SENSES
 from models.runtime.caching import kept, loaded
 from models.runtime.run import Run
@@ -354,6 +364,103 @@ def masked_word(recording: Recording) -> int | None:
     if found is None or stream.special[found] or predictions.is_piece(stream.tokens, found):
         return first
     return found
+
+
+# ---- another sentence ----------------------------------------------------------------------------
+
+LEAST_LOSS = 0.1  # of a probability, that the word that led loses where an answer turned
+MOST_TRIED = 12  # sentences that are read for another one
+MOST_PLACES, MOST_WORDS, MOST_GUESSED = 4, 2, 20  # of a text, for each, and that are looked through
+FEWEST_LETTERS = 3  # of a word that is put into a text
+
+
+def turned(before: np.ndarray, after: np.ndarray) -> bool:
+    """True where another word leads after than before and the one that led has lost LEAST_LOSS.
+    before, after (id): probabilities."""
+    led = int(before.argmax())
+    return int(after.argmax()) != led and float(before[led] - after[led]) >= LEAST_LOSS
+
+
+@kept
+def turning_text(recording: Recording, token: int, hidden: tuple[Edit, ...] = ()) -> str:
+    """Another sentence, of as many tokens, in which the answer at a token of the last stream
+    `turned`: the clause of the pronoun of a vote with other words, or the text with one word in the
+    place of another that the model might write there. "" where none was found, and for a text in a
+    language that the model has not read. hidden: the edits that hide the token in both."""
+    model, n_tokens = loaded(recording), len(recording.streams[0].tokens)
+    if recording.as_ids or n_tokens > MAX_TOKENS or any(recording.streams[0].roles):
+        return ""
+
+    def answer(text: str) -> np.ndarray | None:
+        expect_wanted()
+        made = model.record_once(text, hidden)
+        if len(made.streams[0].tokens) != n_tokens:
+            return None
+        return softmax(model.logits(made, made.streams[-1].name, token))
+
+    try:
+        before = answer(recording.text)
+        for text in islice(dict.fromkeys(_other_texts(recording, token)), MOST_TRIED):
+            after = answer(text)
+            if before is not None and after is not None and turned(before, after):
+                return text
+    except TimeLimit:
+        raise
+    except ValueError:  # of a model that does not predict, or cannot hide a word
+        pass
+    return ""
+
+
+def _other_texts(recording: Recording, token: int) -> Iterator[str]:
+    """The sentences that are tried, those that differ least in what they say first."""
+    if unread_language(recording.model.name, recording.text):
+        return
+    votes = RecordingFacts(recording).votes(recording.attention[0].name)
+    if votes and len(recording.streams) == 1:
+        yield from (each.text for each in changes.of_vote(recording, votes[0]))
+    tokens, special = recording.streams[0].tokens, recording.streams[0].special
+    kinds, is_noun = classes(tokens), nouns(tokens)
+    is_decoder = recording.model.kind == "decoder"  # which does not see what a word must go with
+    places = [
+        at
+        for at, kind in enumerate(kinds)
+        if kind == CONTENT
+        and not special[at]
+        and is_word(tokens[at])
+        and not predictions.is_piece(tokens, at)
+        and (0 < at <= token and is_noun[at] if is_decoder else at != token)
+    ]
+    places = sorted(places, key=lambda at: abs(at - token))[:MOST_PLACES]
+    starts = {at: changes.first_letter(recording, at) for at in places}
+    for at in places:
+        start, end = starts[at], int(recording.streams[0].spans[at][1])
+        for word in _words_instead(recording, at):
+            yield recording.text[:start] + word + recording.text[end:]
+
+
+def _words_instead(recording: Recording, at: int) -> Iterator[str]:
+    """The likeliest words of content, at most MOST_WORDS, that a model gives in the place of a word
+    of its first stream."""
+    model, stream, kind = loaded(recording), recording.streams[0], recording.model.kind
+    if len(recording.streams) > 1:
+        return
+    if kind == "encoder":
+        logits = model.logits(model.record_once(recording.text, (HideToken(at),)), stream.name, at)
+    else:
+        logits = model.logits(recording, stream.name, at - 1)
+    old = stream.tokens[at]
+    ids = [int(each) for each in largest(logits, MOST_GUESSED)]
+    labels = model.labels(ids)
+    fits = (
+        each
+        for each, a_class in zip(labels, classes(labels))
+        if a_class == CONTENT
+        and each.isalpha()
+        and len(each) >= FEWEST_LETTERS
+        and each.casefold() != old.casefold()
+        and each[0].isupper() == old[0].isupper()
+    )
+    yield from islice(fits, MOST_WORDS)
 
 
 # ---- a lens -------------------------------------------------------------------------------------

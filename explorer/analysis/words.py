@@ -17,6 +17,7 @@ by themselves."""
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
@@ -24,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from models.contract.cancellation import expect_wanted
-from models.contract.edits import HideWord
+from models.contract.edits import Edit, HideWord, describe
 from models.contract.recording import CONTINUES, COVER, Recording, Stream
 from models.contract.token_relations import CHUNK_SIZE
 from models.network import buffer_pool
@@ -115,6 +116,27 @@ def hidden_word(
     grouped = words(of, recording.text if of is first else recording.target)
     places = np.flatnonzero(grouped.of == grouped.of[token]).tolist()
     return tuple(HideWord(at, None if of is first else of.name) for at in places)
+
+
+def named_edits(recording: Recording, edits: Sequence[Edit]) -> list[tuple[str, tuple[Edit, ...]]]:
+    """Edits with what they are called, first the words of the text that are taken out as a whole:
+    ‘“cold” taken out’. recording: of the text, with or without the edits."""
+    grouped, rest = words(recording.streams[0], recording.text), [*edits]
+    named = list[tuple[str, tuple[Edit, ...]]]()
+    for label, start, size in zip(grouped.labels, grouped.starts, grouped.sizes):
+        out = tuple(map(HideWord, range(start, start + int(size))))
+        if all(each in rest for each in out):
+            rest = [each for each in rest if each not in out]
+            named.append((f"“{label}” taken out", out))
+    return named + [(str(each), (each,)) for each in rest]
+
+
+def described(recording: Recording, edits: Sequence[Edit]) -> str:
+    """Edits as a caption says them: the `named_edits`, heads side by side together; "" for none."""
+    named = named_edits(recording, edits)
+    out = [name for name, each in named if isinstance(each[0], HideWord)]
+    rest = tuple(each[0] for _, each in named if not isinstance(each[0], HideWord))
+    return ", ".join([*out, *filter(None, [describe(rest)])])
 
 
 def produced_words(groups: Groups, after: str, after_special: bool) -> Groups:

@@ -135,7 +135,7 @@ export function spoken(figure, at) {
   const [, heads] = figure.shape;
   const { names, scores, says, tokens, keys } = figure;
   const pattern =
-    `${names[at]} ${scores[at] ?? ""}`.trim() + (isAblated(figure, at) ? ", ablated" : "");
+    `${names[at]} ${scores[at] ?? ""}`.trim() + (isAblated(figure, at) ? ", taken out" : "");
   const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${pattern}`;
   const word = strip(figure);
   if (!word) return name;
@@ -452,7 +452,7 @@ const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 
 /** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {HeadMatrices} figure */
 function captionOf(figure, at, word) {
-  if (isAblated(figure, at)) return "ablated";
+  if (isAblated(figure, at)) return "taken out";
   if (word) return others(figure, word)[mostAttended(figure, word, at)];
   return UNNAMED.includes(figure.names[at]) ? "" : figure.names[at];
 }

@@ -20,10 +20,10 @@ from explorer.analysis import (
     terminology,
 )
 from explorer.analysis import words as words_analysis
+from explorer.analysis.coreference import nouns_of
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.analysis.head_naming import NO_PATTERN
-from explorer.analysis.votes import nouns_of
 from explorer.figures.formatting import (
     Written,
     fixed,

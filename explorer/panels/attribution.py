@@ -15,6 +15,7 @@ from explorer.analysis import flow, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.analysis.word_classes import is_word as is_text_word
+from explorer.analysis.words import words as group_words
 from explorer.figures import kinds
 from explorer.figures.csv import Columns
 from explorer.figures.formatting import (
@@ -55,6 +56,7 @@ N_CARRIERS, N_SOURCES = 8, 7
 STEPS = 50  # parts of the way of integrated gradients, which a page takes a pass or two for each
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
 STANDS_OUT = 0.25  # of the difference of two logits, from which on a part is no small one
+LEAST_TOLD = 0.1  # of a logit, below which a part is a small one
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
 NO_WORD = -1  # as the word that another is compared with
 FIELDS = sentences(CONCEPT, "fields")
@@ -160,17 +162,21 @@ def logit(
     """
     on = logit_parts(run, token, word, against)
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
-    largest = logit_lens.largest_parts(on.attribution)[0]
+    told = _told(on)
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
     numbers = {
         "logit": Written.by(signed, on.attribution.logit, 2),
-        "largest_part": Written.by(signed, largest.value, 2),
+        "largest_part": Written.by(signed, told.value, 2),
     }
-    lines = [_largest(on, largest), words("finding", value=numbers["logit"], **slots)]
+    lines = [_headline(on, told)]
     if on.against:
         odds = _ratio(abs(on.attribution.logit))
         likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
-        lines.append(words("odds", word=likelier[0], against=likelier[1], odds=odds))
+        value = Written.by(fixed, abs(on.attribution.logit), 2)
+        slots |= {"word": likelier[0], "against": likelier[1], "odds": odds}
+        lines.append(words("finding_two", value=value, **slots))
+    else:
+        lines.append(words("finding", value=numbers["logit"], **slots))
     return Panel(
         title=words("title_two", word=on.word, against=on.against)
         if on.against
@@ -185,23 +191,48 @@ def logit(
     )
 
 
-def _largest(on: LogitParts, largest: Part) -> str:
-    """Sentence on the largest part: for which of two words it is, or that it is one of many small
-    ones."""
-    words, difference = sentences(CONCEPT, "logit"), on.attribution.logit
-    slots = {"part": logit_lens.part_name(largest), "most": signed(largest.value, 2)}
+def _told(on: LogitParts) -> Part:
+    """The part that the headline is about: of those that speak for the word that leads the largest
+    head that reads a word of the text, where it stands out, else the largest that depends on the
+    text; without such the largest of all."""
+    sign, parts = _sign(on), logit_lens.largest_parts(on.attribution)
+    speak = [each for each in parts if each.kind != "bias" and each.value * sign > 0]
+    heads = (each for each in speak if _stands_out(on, each) and _reads(on, each))
+    return next(heads, speak[0] if speak else parts[0])
+
+
+def _sign(on: LogitParts) -> int:
+    """1 where the word leads the one that it is compared with, and without that one; else -1."""
+    return -1 if on.against and on.attribution.logit < 0 else 1
+
+
+def _stands_out(on: LogitParts, part: Part) -> bool:
+    return abs(part.value) >= max(LEAST_TOLD, STANDS_OUT * abs(on.attribution.logit))
+
+
+def _headline(on: LogitParts, told: Part) -> str:
+    """Sentence on a part: for which of two words it is, or that it is one of many small ones, by
+    which a word leads or does not. Biases do not depend on the text and are never told as one."""
+    words, sign = sentences(CONCEPT, "logit"), _sign(on)
+    slots: dict[str, object] = {
+        "part": logit_lens.part_name(told),
+        "most": signed(told.value, 2),
+    }
     if not on.against:
         return words("most", **slots)
-    likelier, other = (on.word, on.against)[:: 1 if difference >= 0 else -1]
-    slots |= {"word": likelier, "against": other, "reads": _reads(on, largest)}
-    if abs(largest.value) < STANDS_OUT * abs(difference):
-        return words("small", **slots)
-    return words("pushes" if largest.value * difference >= 0 else "opposes", **slots)
+    likelier, other = (on.word, on.against)[::sign]
+    slots |= {"word": likelier, "against": other, "layer": told.layer, "head": told.head}
+    if told.kind != "bias" and told.value * sign > 0 and _stands_out(on, told):
+        slots["most"] = signed(abs(told.value), 2)
+        key = _reads(on, told)
+        return words("reads" if key else "pushes", **slots, key=key)
+    of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
+    return words("small" if of_text * sign > 0 else "any_text", **slots)
 
 
 def _reads(on: LogitParts, part: Part) -> str:
-    """What a head reads at the token, in a part of a sentence: another word, to which it gives the
-    most; "" for no word, and for a part that is no head."""
+    """The word that a head reads at the token: another one, to which it gives the most; "" for no
+    word, and for a part that is no head."""
     if part.kind != "head":
         return ""
     recording = on.at.recording
@@ -211,7 +242,8 @@ def _reads(on: LogitParts, part: Part) -> str:
     is_itself = of.key == on.at.stream.name and key == on.at.token
     if is_itself or stream.special[key] or not is_text_word(stream.tokens[key]):
         return ""
-    return sentences(CONCEPT, "logit")("reads", key=stream.tokens[key])
+    grouped = group_words(stream, recording.text) if stream is recording.streams[0] else None
+    return grouped.labels[int(grouped.of[key])] if grouped else stream.tokens[key]
 
 
 def logit_parts(
@@ -460,8 +492,11 @@ def _folded(layers: Mapping[str, float]) -> dict[str, float]:
 
 
 def _strongest(on: LogitParts, part: str) -> Bars:
-    """The parts that contribute most, up or down; the selected one is among them."""
-    words, parts = sentences(CONCEPT, "logit"), logit_lens.largest_parts(on.attribution)
+    """The parts that contribute most, up or down; the selected one is among them. Biases, which do
+    not depend on the text, stand last."""
+    words = sentences(CONCEPT, "logit")
+    parts = [each for each in logit_lens.largest_parts(on.attribution) if each.kind != "bias"]
+    biases = [each.value for each in on.attribution.parts if each.kind == "bias"]
     keys = [logit_lens.part_key(each) for each in parts]
     listed = [at for at, key in enumerate(keys) if at < N_PARTS or (part and key == part)]
     rows = [
@@ -476,7 +511,9 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     ]
     if n := len(parts) - len(listed):
         rest = logit_lens.parts_sum(on.attribution) - sum(row.values[0] for row in rows)
+        rest -= sum(biases)
         rows.append(BarRow(plural(n, "smaller part"), (rest,), (_short(rest),)))
+    rows += [BarRow(words("biases"), (value,), (_short(value),)) for value in biases]
     is_two = bool(on.against) and not loaded(on.at.recording).capabilities.classes
     name = "strongest_two" if is_two else "strongest"
     title = words(name, word=on.word, against=on.against)

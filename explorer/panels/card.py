@@ -24,10 +24,10 @@ from explorer.analysis.findings import (
 )
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.terminology import sorted_edits
-from explorer.analysis.words import Groups, spaced
+from explorer.analysis.words import Groups, described, spaced
 from explorer.figures.formatting import hundredths, tenths
 from explorer.figures.kinds import Edge, PictureCard
-from explorer.panels import flow_beam, interventions, spec
+from explorer.panels import flow_beam, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.flow_way import Hidden, ways_of
 from explorer.panels.predictions import Prediction, prediction_at
@@ -46,7 +46,7 @@ from explorer.text import findings as findings_text
 from explorer.wording.markdown_escape import plain
 from explorer.wording.templates import sentences
 from models import model_names
-from models.contract.edits import HideToken, HideWord, describe, from_line
+from models.contract.edits import HideToken, HideWord, from_line
 from models.contract.recording import Recording, Stream
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -205,10 +205,8 @@ def answer(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Panel:
 
 def _of_change(run: Run, before: Prediction, after: Prediction) -> Panel:
     """The card of an edited run: a prediction before and after the edits."""
-    recording, what = run.recording(), describe(sorted_edits(run.edits))
-    plain, is_word = replace(run, edits=()), all(isinstance(each, HideWord) for each in run.edits)
-    if is_word and (out := interventions.taken_out(plain.recording(), run.edits)):
-        what = WORDS("taken_out", out=out)
+    recording = run.recording()
+    what = described(recording, sorted_edits(run.edits))
     was, now = before.words[0], after.words[0]
     numbers = tenths(was.own), tenths(now.own)
     names = _short(before.label(was.id)), _short(after.label(now.id))

@@ -20,6 +20,7 @@ from explorer.analysis.coreference import Ballot, Vote
 from explorer.analysis.findings import word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.terminology import sees_ahead
+from explorer.analysis.words import described
 from explorer.figures.formatting import (
     Written,
     fixed,
@@ -52,7 +53,6 @@ from models.contract.edits import (
     MeanHead,
     WithoutPositions,
     ZeroHead,
-    describe,
     from_line,
 )
 from models.contract.recording import Attention, Recording
@@ -136,13 +136,24 @@ class TwoRuns:
             if self.a.model.name != self.b.model.name:
                 mine.append(model_names.title(each.model.name))
             if self.a.edits != self.b.edits:
-                mine.append(describe(each.edits) or sentences(CONCEPT, "shared")("unedited"))
+                mine.append(described(each, each.edits) or sentences(CONCEPT, "shared")("unedited"))
             if text:
                 mine.append(sentences(CONCEPT, "shared")("quoted", word=text))
             elif any(texts):
                 mine.append(sentences(CONCEPT, "shared")("without", word="".join(texts)))
         one, other = (_shortened(", ".join(each)) for each in parts)
         return one, other
+
+    def told(self, at: int) -> str:
+        """A side as a sentence names it: by its model, or what is edited in it, or its words."""
+        words, each = sentences(CONCEPT, "shared"), (self.a, self.b)[at]
+        if self.a.model.name != self.b.model.name:
+            return model_names.title(each.model.name)
+        if self.a.edits != self.b.edits:
+            edits = described(each, each.edits)
+            return words("model_with", edits=edits) if edits else words("model_unedited")
+        own = alignment.unshared_words(self.a.text, self.b.text)[at]
+        return words("text_with", word=_shortened(own)) if own else words(f"text_{'ab'[at]}")
 
     def side(self, at: int) -> str:
         """A side's letter with its name."""
@@ -177,7 +188,7 @@ class TwoRuns:
             model=b.model.name,
             parameters=f"{b.model.n_parameters:,}",
             weights=b.model.fingerprint,
-            edits=describe(b.edits) or "none",
+            edits=described(b, b.edits) or "none",
         )
         target = (words("target", text=spec.read_text(b, target=True)),) if b.target else ()
         return *lines, run, words("text", text=spec.read_text(b)), *target
@@ -495,7 +506,7 @@ def heads(
     marks = _marked(change)
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (_predicted(predicted), _most_different(two, of_a)))),
+        finding=" ".join(filter(None, (_predicted(two, predicted), _most_different(two, of_a)))),
         figures=(
             Stack(figures=(Facts(facts=facts), grid), main=1) if facts else grid,
             _weights(two, 0, of_a, weights_a, log, marks),
@@ -584,7 +595,7 @@ def _most_different(two: TwoRuns, selected: Head) -> str:
     if two.paired[most] == 0:
         return words("equal") + _reason_of_mask(two)
     change = comparison.largest_row_change(two.patterns, most, most)
-    sentence = words("differs", layer=most[0], head=most[1], **_moved(change))
+    sentence = words("differs", layer=most[0], head=most[1], b=two.told(1), **_moved(change))
     if selected == most:
         return sentence
     distance = fixed(float(two.paired[selected]))
@@ -858,7 +869,7 @@ def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Pa
     )
     return Panel(
         title=words("title"),
-        finding=_predicted(both),
+        finding=_predicted(two, both),
         numbers=_side_numbers(both),
         figures=(bars,),
         table={"word": order}
@@ -872,15 +883,18 @@ def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Pa
     )
 
 
-def _predicted(both: Sequence[SidePrediction]) -> str:
+def _predicted(two: TwoRuns, both: Sequence[SidePrediction]) -> str:
     """Both predictions in a sentence; "" where neither model has one."""
-    words = sentences(CONCEPT, "heads")
-    a, b = both
+    words, (a, b), other_side = sentences(CONCEPT, "heads"), both, two.told(1)
+    side = two.told(0)
+    side = side if two.a.model.name != two.b.model.name else side[:1].upper() + side[1:]
     if a.words and b.words:
         (word, p), (other, q) = a.words[0], b.words[0]
         if word == other:
-            return words("both_predict", word=word, p=tenths(p), q=tenths(q))
-        return words("predict", word=word, other=other, p=tenths(p), q=tenths(q))
+            slots = {"a": two.told(0), "b": other_side, "p": tenths(p), "q": tenths(q)}
+            return words("both_predict", word=word, **slots)
+        slots = {"a": side, "b": other_side, "p": tenths(p), "q": tenths(q)}
+        return words("predict", word=word, other=other, **slots)
     for side, one, rest in (("A", a, b), ("B", b, a)):
         if one.words:
             (word, p), *_ = one.words

@@ -398,14 +398,23 @@ class Told:
         return {**at, "word": self.word, "read": read}
 
 
-def written_ids(run: Run, continuation: str = "") -> tuple[int, ...]:
+def written_ids(
+    run: Run,
+    continuation: str = "",
+    told: Callable[[Sequence[int]], None] | None = None,
+) -> tuple[int, ...]:
     """The ids of an answer: those of `continuation`, else of the one that takes the likeliest token
-    each time, in a chat to its end."""
+    each time, in a chat to its end. told: is given those so far, while they are written."""
     if continuation:
         return tuple(map(int, continuation.split(".")))
     limit = MOST_OF_ANSWER if chat.n_messages(run.recording()) else AHEAD
     return drafts.continuation(
-        run.model, run.text, limit, (Sampling(0), 0), lambda logits, place: int(logits.argmax())
+        run.model,
+        run.text,
+        limit,
+        (Sampling(0), 0),
+        lambda logits, place: int(logits.argmax()),
+        told,
     )
 
 

@@ -56,12 +56,10 @@ from models.contract.edits import (
     WithoutResidual,
     WithoutScale,
     ZeroHead,
-    describe,
     from_line,
     to_line,
 )
 from models.contract.recording import Attention, NotFinite, Recording
-from models.example_texts import DONORS
 from models.own import model_card
 from models.runtime.caching import in_slot, loaded, memo
 from models.runtime.run import Run, run_of
@@ -72,6 +70,8 @@ CELL = "row and column of the framed patch, a dot between them; the largest effe
 MAX_EDITS = 300  # of a line that are read
 MAX_TOKENS = 128  # of a text that all experiments are run on at once
 MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
+MAX_TOLD = 60  # letters of the words in which two sentences differ
+LEAST_SHARE = 0.1  # of the way to another answer, from which on a patch is told
 TINY = 1e-30  # of a probability
 NOTICED = 0.01  # of a probability, from which on it is called lower
 LEAST_TOP = 0.2  # of the scale of a map of changes, so that small ones stay pale
@@ -1093,13 +1093,15 @@ def _both_logits(run: Run, donor: str, token: int, there: int) -> tuple[np.ndarr
     return loaded(base).logits(base, stream, token), loaded(across).logits(across, stream, there)
 
 
-def default_donor(text: str) -> str:
-    """A second sentence for a text: the one that suits it, else the text with another first word,
-    or with one more where it has one."""
-    if text in DONORS:
-        return DONORS[text]
-    first, *rest = text.split() or [""]
-    return " ".join(["Not", *(rest or [first])])
+def default_donor(run: Run, token: int | None = None, masked: bool = True) -> str:
+    """A second sentence in which the answer at a token is another one; "" where none is known."""
+    try:
+        on = pair(run, token, masked)
+        if not can_follow(on.plain, PatchHead, PatchSite):
+            return ""
+        return opening.turning_text(on.plain, on.at.token, on.hidden)
+    except ValueError:  # of which the panel says why
+        return ""
 
 
 def _can_mask(run: Run, token: int) -> bool:
@@ -1127,7 +1129,9 @@ def patch_request(
     on = pair(run, token, masked)
     if not can_follow(on.plain, PatchHead, PatchSite):
         raise ValueError(words("closed", model=on.at.model))
-    donor = donor if donor.strip() else default_donor(run.text)
+    donor = donor if donor.strip() else default_donor(run, token, masked)
+    if not donor and loaded(on.plain).capabilities.logits:
+        raise ValueError(words("no_donor"))
     edits = edits_without(run.edits, PatchHead, PatchSite)
     if on.hidden and _can_mask(replace(run, text=donor, edits=()), on.at.token):
         edits = (*on.hidden, *edits)
@@ -1245,29 +1249,16 @@ def patch_panel(
     cell = selected or strongest(request, effects)
     one, other = request.run.loaded.labels((request.word, request.against))
     change = interventions.prediction_change(*request.logits())
+    edits = words_analysis.described(request.run.recording(), request.run.edits)
     slots: dict[str, object] = {"one": one, "other": other, "token": request.token}
     slots |= {
         f"{name}_{side}": tenths(float(run[id]))
         for name, id in (("one", request.word), ("other", request.against))
         for side, run in (("here", change.before), ("there", change.after))
     }
-    finding = words("begun")
-    if cell is not None:
-        value = float(effects.values[cell])
-        place = patch_of(request, effects, cell)[1]
-        which = "chosen" if selected else "largest"
-        if effects.normalised:
-            ways = ("moves", "moves_past") if value >= 0 else ("moves_away", "moves_far_away")
-            is_more = abs(value) > 1  # than the whole way
-            size = fixed(abs(value)) if is_more else percent(abs(value))
-            does = words(ways[is_more], value=size, one=one, other=other)
-        else:
-            does = words("adds", value=fixed(value))
-        finding = words(which, place=place[0].upper() + place[1:], does=does)
-        finding += " " + words("copied")
     return Panel(
         title=words("title"),
-        finding=finding,
+        finding=_patch_finding(request, results, effects, cell, selected is not None, slots),
         figures=(
             _patch_matrix(request, effects, cell),
             *_patch_bars(request, results, cell, f"“{one}” − “{other}”"),
@@ -1289,10 +1280,66 @@ def patch_panel(
         caption=(
             words("donor", donor=" ".join(request.donor.split())),
             words("read", **slots),
-            *((words("edits", edits=describe(edits)),) if (edits := request.run.edits) else ()),
+            *((words("edits", edits=edits),) if edits else ()),
         ),
         file=f"patching-{request.unit.lower()}",
     )
+
+
+def _patch_finding(
+    request: PatchRequest,
+    results: PatchResults,
+    effects: interventions.EffectMap,
+    cell: tuple[int, int] | None,
+    is_chosen: bool,
+    slots: Mapping[str, object],
+) -> str:
+    """What a patch does where the two sentences have two answers; else that they have one, and what
+    a chosen patch adds."""
+    words = sentences(CONCEPT, "patches")
+    change = interventions.prediction_change(*request.logits())
+    is_turned = opening.turned(change.before, change.after)
+    place = patch_of(request, effects, cell)[1] if cell is not None else ""
+    of = {**slots, "place": place, "Place": place[:1].upper() + place[1:]}
+    if cell is None:
+        return words("begun")
+    if not is_turned and not is_chosen:
+        is_same = int(change.before.argmax()) == int(change.after.argmax())
+        return words("same" if is_same else "near", **of)
+    value = float(effects.values[cell])
+    if not effects.normalised:
+        return words("adds", **of, value=fixed(value))
+    overtaken = results.clean + value * (results.donor - results.clean) < 0 <= results.clean
+    if overtaken:
+        does = words("overtakes", **of)
+    elif not is_chosen and value < LEAST_SHARE:
+        does = words("none_alone", **of)
+    else:
+        ways = ("moves", "moves_past") if value >= 0 else ("moves_away", "moves_far_away")
+        is_more = abs(value) > 1  # than the whole way
+        size = fixed(abs(value)) if is_more else percent(abs(value))
+        does = words(ways[is_more], **of, value=size)
+    return f"{does} {_answers(request, of)}"
+
+
+def _answers(request: PatchRequest, slots: Mapping[str, object]) -> str:
+    """What the model says in both sentences, which are told apart by their other words."""
+    words = sentences(CONCEPT, "patches")
+    old, new = _differing(request.run.text, request.donor)
+    if not old or not new or len(old + new) > MAX_TOLD:
+        return words("answers", **slots)
+    return words("answers_of", **slots, old=old, new=new)
+
+
+def _differing(one: str, other: str) -> tuple[str, str]:
+    """The words between those with which two texts begin and end alike."""
+    a, b = one.split(), other.split()
+    start = next((at for at, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+    behind = zip(reversed(a[start:]), reversed(b[start:]))
+    end = next((at for at, (x, y) in enumerate(behind) if x != y), 0)
+    old, new = (" ".join(each[start : len(each) - end]) for each in (a, b))
+    shared = old[-1:] if old[-1:] == new[-1:] and not old[-1:].isalnum() else ""
+    return old.removesuffix(shared), new.removesuffix(shared)
 
 
 def _patch_bars(
@@ -1374,7 +1421,9 @@ def patches(
         str,
         Choice(
             label="Second sentence",
-            suits=lambda run, _: default_donor(run.text),
+            suits=lambda run, chosen: default_donor(
+                run, chosen.get("token"), chosen.get("masked", True)
+            ),
             clears=OF_SWEEP,
             help=sentences(CONCEPT, "tab")("donor"),
         ),
@@ -1394,14 +1443,21 @@ def patches(
     """Activation patching: every part of the run on another sentence, the donor, put into this run
     one by one, and what it does to the difference of two logits.
 
-    donor: `default_donor` where "". unit: "Heads" of an attention, the first one where "", or
-    "Sites", the states of a stream, the last one where "". token: whose prediction is compared.
-    masked: True where it is masked in both. cell: row and column of a framed patch, that of the
-    largest effect where None. Raises ValueError for what is not there and for what cannot be
-    patched.
+    donor: a sentence in which the answer is another one where "". unit: "Heads" of an attention,
+    the first one where "", or "Sites", the states of a stream, the last one where "". token: whose
+    prediction is compared. masked: True where it is masked in both. cell: row and column of a
+    framed patch, that of the largest effect where None. Without a figure where no `donor` was
+    found. Raises ValueError for what is not there and for what cannot be patched.
     """
     if unit == "Heads":  # of which the text alone says how many there are
         _expect_short(_tokens_read_for_heads(run.recording()))
+    if not donor.strip():
+        pair(run, token, masked)  # raises for what is not there
+        is_closed = not can_follow(run.recording(), PatchHead, PatchSite)
+        is_closed |= not run.loaded.capabilities.logits  # the request says why
+        if not is_closed and not default_donor(run, token, masked):
+            words = sentences(CONCEPT, "patches")
+            return Panel(title=words("title"), finding=words("no_donor"), figures=())
     request = patch_request(run, donor, unit, token, attention, stream, masked)
     results = sweep(request)
     if cell is not None:

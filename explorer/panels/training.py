@@ -124,8 +124,9 @@ def answer_leads(run: Run) -> AnswerLeads | None:
 
 
 def _led(leads: AnswerLeads | None, first: int | None, steps: Sequence[int]) -> str:
-    """Sentence on the step from which on the answer leads; "" without an answer."""
-    if leads is None or first is None:
+    """Sentence on the step from which on the answer leads; "" without an answer, and for one that
+    leads at the last step alone, which tells no course."""
+    if leads is None or first is None or first == len(steps) - 1:
         return ""
     words = sentences(CONCEPT, "checkpoints")
     about = words("of_hidden" if leads.is_hidden else "of_next", word=leads.word)
@@ -385,11 +386,7 @@ def checkpoints(
     says, *more = _findings(
         courses, chosen, is_chosen=is_chosen, taught=taught, other=other, brief=bool(led)
     )
-    jump, note = _jump_note(loss), model_card.loss_note(run.model)
-    if led and jump:  # the leap is what strikes the eye
-        why, end, rest = note.partition(". ")
-        says, more = f"{jump} {why}{end.strip()}".strip(), [says, *more]
-        jump, note = "", rest
+    notes = filter(None, (_jump_note(loss), model_card.loss_note(run.model)))
     return Panel(
         title=words("title"),
         finding=led + says,
@@ -406,7 +403,7 @@ def checkpoints(
         details=(
             *more,
             *(evidence(chosen)[1:] if chosen else ()),
-            *filter(None, (" ".join(filter(None, (jump, note))),)),
+            *filter(None, (" ".join(notes),)),
             *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
             *what_counts(),
             *meanings(each.habit for each in courses),

@@ -12,6 +12,8 @@ import numpy as np
 
 from explorer.analysis import opening, translation
 from explorer.analysis.consistency import scale_text
+from explorer.analysis.word_classes import is_word
+from explorer.analysis.words import words as group_words
 from explorer.figures.formatting import enough_digits, fixed, hundredths, plural, sum_text, tenths
 from explorer.figures.kinds import (
     BarRow,
@@ -132,12 +134,10 @@ def alignment(
     expect_place("step", step, n, first=1)
     pattern = pattern[:, :, :n]
     weights = translation.attention_view(pattern, view)
-    order = ""
     if step is None and not on.is_typed:
         source = on.recording.stream("encoder")
         jump = opening.longest_jump(weights, on.tokens[: n - (on.end is not None)], source)
         step = None if jump is None else jump + 1
-        order = words("in_order") if jump is None else words("jumps", token=on.tokens[jump])
     if step is None and on.is_typed:
         step = max(1, n - (on.end is not None))
     elif step is None:
@@ -151,7 +151,7 @@ def alignment(
     clearest = {"token": on.tokens[row], "layer": layer, "head": head}
     return Panel(
         title=words("title"),
-        finding=order + frames[step - 1].sentence,
+        finding=frames[step - 1].sentence + _left_out(on, weights),
         figures=(
             Steps(
                 frames=frames,
@@ -205,6 +205,31 @@ def _whole(on: Output, weights: np.ndarray, form: str, words: Sentences) -> Link
     )
 
 
+def _left_out(on: Output, weights: np.ndarray) -> str:
+    """Sentence on the names of the source of which nothing in the output is read most: words with a
+    capital within a sentence, which the output has not either. "" where there are none, and for an
+    output that a reader typed."""
+    stream, text = on.recording.stream("encoder"), on.recording.text
+    grouped, read = group_words(stream, text), set(weights.argmax(axis=1).tolist())
+    written = (on.recording.target or "").casefold()
+    names = [
+        label
+        for at, (label, start) in enumerate(zip(grouped.labels, grouped.starts))
+        if at
+        and label[:1].isupper()
+        and is_word(label)
+        and not grouped.special[at]
+        and grouped.labels[at - 1][-1:].isalnum()
+        and not read & set(range(start, start + int(grouped.sizes[at])))
+        and label.casefold() not in written
+    ]
+    if on.is_typed or not names:
+        return ""
+    words = sentences(CONCEPT, "alignment")
+    told = " ".join(words("name", word=each) for each in names)
+    return " " + words("left_out", words=told)
+
+
 def _chance(on: Output, at: int) -> str:
     """The probability of a token, with its rank where a reader typed another than the likeliest."""
     p, rank = tenths(float(np.exp(on.steps.logprob[at]))), int(on.steps.rank[at]) + 1
@@ -212,9 +237,11 @@ def _chance(on: Output, at: int) -> str:
 
 
 def _frames(on: Output, weights: np.ndarray, pattern: np.ndarray, view: str) -> tuple[Frame, ...]:
-    """A frame for each step: what could have been written there, and the heads that attend to the
-    same source token."""
+    """A frame for each step: the output as a whole, what could have been written there, and the
+    heads that attend to the same source token."""
     words, n = sentences(CONCEPT, "alignment"), len(on.tokens)
+    whole = " ".join((on.recording.target or "").split())
+    whole += "." * (whole[-1:].isalnum()) + " " * bool(whole)
     ids = (*on.ids, *on.steps.top_ids.ravel())
     every = dict(zip(map(int, ids), loaded(on.recording).labels(ids)))
     frames = []
@@ -222,7 +249,7 @@ def _frames(on: Output, weights: np.ndarray, pattern: np.ndarray, view: str) -> 
         key = int(weights[at].argmax())
         best = int(on.steps.top_ids[at, 0])
         is_off = on.is_typed and on.steps.rank[at] > 0
-        sentence = words(
+        sentence = whole + words(
             "finding_typed" if is_off else "finding",
             step=at + 1,
             token=token,

@@ -203,7 +203,7 @@ class ZeroHead(Ablation):
     word = "zero"
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} zero-ablated"
+        return f"{_head_phrase(self)} taken out"
 
     def on(self, x: Any, allowed: Any = None) -> None:
         x[...] = 0
@@ -218,7 +218,7 @@ class MeanHead(Ablation):
     stepwise = False
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} mean-ablated"
+        return f"{_head_phrase(self)} replaced by its mean"
 
     def on(self, x: Any, allowed: Any = None) -> None:
         x[...] = x.mean(axis=-2, keepdims=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,15 +145,23 @@ def generated_text(
 
 
 def continuation(
-    model: str, text: str, limit: int, sampling: Hashable, draw: Draw
+    model: str,
+    text: str,
+    limit: int,
+    sampling: Hashable,
+    draw: Draw,
+    told: Callable[[Sequence[int]], None] | None = None,
 ) -> tuple[int, ...]:
     """The continuation of a prompt: at most `limit` token ids, each drawn from the scores (id) by
-    `draw(scores, place)`. Cached by `sampling`."""
+    `draw(scores, place)`. Cached by `sampling`. told: is given the ids so far after each token,
+    while they are written."""
 
     def generate() -> tuple[int, ...]:
         text_draft = Draft(model, text)
         while len(text_draft.tokens) < limit and not (text_draft.ended or text_draft.full):
             text_draft._add(draw(text_draft.writing.logits, len(text_draft.writing.ids)))
+            if told is not None:
+                told([word.id for word in text_draft.tokens])
         return tuple(word.id for word in text_draft.tokens)
 
     key = ("ahead", model, loaded(model).card.fingerprint, text, limit, sampling)

@@ -14,6 +14,7 @@ from explorer.analysis import coreference
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.questions import is_question
 from explorer.analysis.word_classes import unread_language
+from explorer.analysis.words import described
 from explorer.app.state import event_log, jobs, url_state
 from explorer.app.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.app.state.url_state import fits_address, forget_token
@@ -26,7 +27,6 @@ from explorer.wording.markdown_escape import literal, well_formed
 from explorer.wording.model_descriptions import examples, origin, scores, taught
 from explorer.wording.templates import sentences
 from models import model_names
-from models.contract.edits import describe
 from models.contract.recording import CONTINUES, NotEncoded, Recording
 from models.example_texts import EXAMPLES
 from models.own import model_card
@@ -130,7 +130,8 @@ def current_run(
     headline: bool = False,
 ) -> Run:
     """The recording on screen, with a message where the text did not fit or is empty. headline:
-    true for a page whose headline says that a text is in a language that the model has not read.
+    true for a page that says above its picture that a text is in a language that the model has not
+    read.
 
     A page keeps this and not the Recording: Streamlit keeps a page's own variables for every
     visitor, for as long as the visit lasts."""
@@ -232,7 +233,7 @@ def offer_examples(notes: DeltaGenerator) -> None:
 def note_origin(recording: Recording, notes: DeltaGenerator) -> None:
     """Say under which edits a file was recorded, and which layers a hybrid model shows."""
     if recording.edits and model_names.is_recorded(recording.model.name):
-        notes.caption(RECORDED("edited", edits=literal(describe(recording.edits))))
+        notes.caption(RECORDED("edited", edits=literal(described(recording, recording.edits))))
     for line in hybrid(recording):
         notes.caption(literal(line))
 
@@ -308,7 +309,7 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
 def _ask(model: str, question: str) -> None:
     """Ask a chat model this question, on the tab where it writes its likeliest answer."""
     url_state.take_model(model)
-    take_text(f"user: {' '.join(question.split())}")
+    take_text(" ".join(question.split()))
     visit.wanted_page = "generate"
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from explorer.analysis.words import described
 from explorer.app import mounts
 from explorer.app.layout import current_recording, export_menu, share_menu
 from explorer.app.state import event_log, models, opened_recordings, url_state
@@ -18,7 +19,7 @@ from explorer.wording import model_descriptions
 from explorer.wording.markdown_escape import literal, well_formed
 from explorer.wording.templates import sentences
 from models import model_names
-from models.contract.edits import describe, from_line
+from models.contract.edits import Edit, HideWord, describe, from_line
 from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, EXAMPLES
 from models.own import model_card
 from models.runtime import registry
@@ -268,7 +269,7 @@ def edited() -> None:
     except ValueError:  # Experiment says which of them cannot be read
         return
     if edits:
-        is_trained, what = tab.as_trained, literal(describe(edits))
+        is_trained, what = tab.as_trained, literal(_described(edits))
         key = "edited elsewhere" if is_trained else "edited"
         row = room.container(horizontal=True, vertical_alignment="center", gap="small", key=key)
         with row:
@@ -276,6 +277,16 @@ def edited() -> None:
             st.button("Undo", key="undo edits", type="tertiary", on_click=_undo)
             if is_trained:
                 st.caption(sentences("frame", "edits")("elsewhere"), width="content")
+
+
+def _described(edits: tuple[Edit, ...]) -> str:
+    """Edits in words, the words that are taken out by themselves where the text is read."""
+    if not any(isinstance(each, HideWord) for each in edits):
+        return describe(edits)
+    try:
+        return described(Run(visit.model, visit.text, edits).recording(), edits)
+    except ValueError:  # of which the page says why
+        return describe(edits)
 
 
 def _undo() -> None:

@@ -469,7 +469,7 @@ def _text_field(
         key=parameter.name,
         persist_state="session",
         on_change=after,
-        placeholder=str(value) or choice.help or None,
+        placeholder=str(value) or None,
         help=choice.help or None,
     )
     if not url_state.fits_address(str(value)):

@@ -284,11 +284,11 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator)
         """The edits of B without a chosen head, or the head that is ablated."""
         name = "other edits" if now or not edits else describe(edits)
         if at:
-            name = f"{comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
+            name = f"{comparison.name(at[:2])}{f', {at[2]}' if several else ''} taken out"
         return f"{letter}: {name}{suggested if at == now else ''}"
 
     field.selectbox(
-        f"Ablated head of {letter}",
+        f"Head taken out of {letter}",
         [(), *heads],
         key="ablated_head",
         on_change=_take_head_of_b,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from explorer.analysis.terminology import (
     LayerSwitch,
     edits_without,
 )
-from explorer.analysis.words import hidden_word
+from explorer.analysis.words import described, hidden_word, named_edits
 from explorer.app import mounts
 from explorer.app.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.app.layout.controls import bind, pick, pick_attention, pick_stream
@@ -60,11 +60,11 @@ from models.contract.edits import (
     WithoutResidual,
     WithoutScale,
     ZeroHead,
-    describe,
     groups_of,
     to_line,
 )
 from models.contract.recording import Attention, Recording
+from models.example_texts import OPENING_TEXT
 from models.own import model_card
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -165,9 +165,10 @@ def _take_experiment(named: Mapping[str, Edits]) -> None:
 def _chips(on: Edited) -> None:
     """The edits, many of them in one line."""
     if len(on.edits) > MAX_CHIPS:
-        st.markdown(f"**Edited:** {literal(describe(on.edits))}", width="content")
+        st.markdown(f"**Edited:** {literal(described(on.plain, on.edits))}", width="content")
     elif on.edits:
-        names = [f"{literal(str(edit))} ✕" for edit in on.edits]
+        named = named_edits(on.plain, on.edits)
+        names = [f"{literal(name)} ✕" for name, _ in named]
         visit.edit_chips = list(range(len(names)))
         st.pills(
             "Edits; press one to remove it",
@@ -177,14 +178,14 @@ def _chips(on: Edited) -> None:
             wrap=True,
             format_func=names.__getitem__,
             on_change=_take_chips,
-            args=(on.edits,),
+            args=([edits for _, edits in named],),
             label_visibility="collapsed",
         )
     st.button("Undo all edits", type="tertiary", on_click=put, args=((),))
 
 
-def _take_chips(edits: Edits) -> None:
-    put(tuple(edit for at, edit in enumerate(edits) if at in visit.edit_chips))
+def _take_chips(chips: Sequence[Edits]) -> None:
+    put(tuple(edit for at, edits in enumerate(chips) if at in visit.edit_chips for edit in edits))
 
 
 # ---- the form ------------------------------------------------------------------------------------
@@ -513,8 +514,14 @@ def _offer_patch(
 
 
 def offer_patch(shown: Screen) -> None:
-    """The button for the framed patch."""
-    request = _request(shown)
+    """The button for the framed patch; where there is no second sentence, to a text with one."""
+    try:
+        request = _request(shown)
+    except ValueError:
+        take = current_recording.take_text
+        label = sentences("interventions", "patches")("works")
+        st.button(label, key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
+        return
     _offer_patch(shown.run, request, interventions.sweep(request), shown.chosen["cell"])
 
 

@@ -71,7 +71,7 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
         _concept_card(
             name,
             label,
-            [results[each.id] for each in of_concept.get(name, ()) if each.id in results],
+            [(each, results[each.id]) for each in of_concept.get(name, ()) if each.id in results],
         )
         for name, label in labels.items()
     ]
@@ -90,12 +90,14 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
     url_state.write()
 
 
-def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard:
-    """A concept with its picture, and whether its law holds here."""
-    verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(claims_text.together(results))
+def _concept_card(name: str, label: str, results: Sequence[tuple[Claim, Verdict]]) -> LeadCard:
+    """A concept with its picture, and which law of it holds here, or fails."""
+    together = claims_text.together([verdict for _, verdict in results])
+    verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(together)
+    decides = next((claim for claim, each in results if each.verdict == together), None)
     to = navigation.address_of("concepts", {"look_at": name})
     picture = {"kind": "sign", "name": name}
-    law = CARDS(verdict) if verdict else ""
+    law = CARDS(verdict, law=decides.statement.rstrip(".")) if verdict and decides else ""
     return LeadCard(name, label, picture, law=law, verdict=verdict or "", to=to)
 
 
@@ -240,7 +242,7 @@ def _result(claim: Claim, verdict: Verdict | None) -> str:
     mark = claims_text.MARKS[verdict.verdict]
     if verdict.value is None:
         return literal(f"{mark} {verdict.verdict}")
-    return literal(f"{mark} {verdict.value_text} {claim.noun}; rule: {claim.rule}")
+    return literal(f"{mark} {verdict.value_text} {claim.noun}; rule: {claims_text.rule(claim)}")
 
 
 def _progress(results: dict[str, Verdict]) -> str:

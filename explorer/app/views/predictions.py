@@ -145,14 +145,13 @@ def step(model: str, text: str) -> bool:
     return True
 
 
-def write_answer(run: Run, draft: drafts.Draft, title: DeltaGenerator) -> None:
-    """Write the answer to a question to its end, or as far as an answer goes, and show each token
-    as it comes. title: where the answer stands."""
-    title.title(WORDS("begins"), anchor=False)
+def write_answer(run: Run, draft: drafts.Draft, told: Callable[[Sequence[int]], None]) -> None:
+    """Write the answer to a question to its end, or as far as an answer goes. told: is given the
+    ids so far after each token."""
+    told(())
     while len(draft.tokens) < generation.MOST_OF_ANSWER and step(run.model, run.text):
         catch_up(draft, run.recording().model.n_vocab)
-        text = generation.answer_text(run, [word.id for word in draft.tokens])
-        title.title(f"{literal(text)} …", anchor=False)
+        told([word.id for word in draft.tokens])
 
 
 def play(model: str, text: str) -> None:
@@ -231,21 +230,31 @@ WIDE = [2, 1]  # of the picture of a head, and of what is left without it
 
 
 def show_answer(run: Run, draft: drafts.Draft) -> None:
-    """The answer in large type: what is written so far, else the likeliest one."""
+    """The answer, a short one in large type: what is written so far, else the likeliest one, word
+    after word as they come."""
     model, is_chat = literal(model_names.title(run.model)), chat.n_messages(run.recording())
     asked = literal(_excerpt(question_of(run) if is_chat else run.text))
     name = "answers" if is_chat else "continues"
-    box = st.container(key="answer" if is_chat else "continuation", gap="xxsmall")
-    box.caption(WORDS(name, model=model, text=asked))
-    title = box.empty()
+    st.caption(WORDS(name, model=model, text=asked))
+    large, small = (st.container(key=key).empty() for key in ("answer", "continuation"))
+
+    def show(ids: Sequence[int], text: str) -> None:
+        is_large = is_chat and len(generation.answer_text(run, ids)) <= LONGEST_LARGE
+        title, other = (large, small) if is_large else (small, large)
+        other.empty()
+        title.title(text, anchor=False)
+
+    def tell(ids: Sequence[int]) -> None:
+        show(ids, f"{literal(generation.answer_text(run, ids))} {WORDS('begins')}".strip())
+
     if visit.answering:
         visit.answering = False
-        with box, st.spinner(WORDS("writing")):
-            write_answer(run, draft, title)
+        with st.spinner(WORDS("writing")):
+            write_answer(run, draft, tell)
     said = ".".join(str(word.id) for word in draft.tokens)
-    with box, st.spinner(WORDS("writing")):
-        ids = generation.written_ids(run, said)
-    title.title(_marked(run, said, ids), anchor=False)
+    with st.spinner(WORDS("writing")):
+        ids = generation.written_ids(run, said, tell)
+    show(ids, _marked(run, said, ids))
     with st.container(horizontal=True, vertical_alignment="center", key="answers"):
         st.button(
             WORDS("sample"), key="sample answer", icon=":material/casino:", on_click=sample_answer
@@ -257,6 +266,7 @@ def show_answer(run: Run, draft: drafts.Draft) -> None:
 
 
 LONGEST = 80  # letters of a question above its answer
+LONGEST_LARGE = 40  # letters of an answer in large type
 
 
 def _excerpt(text: str) -> str:

@@ -154,14 +154,16 @@ def learning(was_busy: bool) -> None:
             training_status(one)
     if one.progress.steps and one.run.config:
         show_progress(one, visit.text)
+    elif busy:
+        show_result(one.run.plan.task)
     url_state.write()
     if was_busy and not busy:
         st.rerun()  # from here on nothing needs to run by itself
 
 
 def show_result(task: str) -> None:
-    """Before the first training: what one of this task has come to, by the model of the task's name
-    that comes with the app; nothing of a task without one."""
+    """Until a training has a picture: what one of this task has come to, by the model of the task's
+    name that comes with the app; nothing of a task without one."""
     if task not in model_card.with_checkpoints():
         return
     text = max(model_descriptions.examples(task).values(), key=len)

@@ -209,10 +209,13 @@ def stop_search(name: tuple[str, str, str] | None) -> None:
 def read_translation() -> Run:
     """The text on screen with the best translation of the search, which runs to its end first."""
     model, text = visit.model, visit.text
+    notes = st.container()
     language_controls(model)
     seek(model, text)
     best = requested_search(model, text)[0].steps[-1][0]
-    return Run(model, text, target=best.ids[: len(best.ids) - best.done])
+    run = Run(model, text, target=best.ids[: len(best.ids) - best.done])
+    current_recording.note_language(run.recording(), notes)
+    return run
 
 
 def translation(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any]]:
@@ -225,7 +228,7 @@ def translation(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any]]:
     place = chosen_place(Run(run.model, run.text), hypotheses)
     beam = hypotheses[place]
     target = typed if typed is not None else beam.ids[: len(beam.ids) - beam.done]
-    run = current_recording.current_run(run.model, target=target)
+    run = current_recording.current_run(run.model, target=target, headline=True)
     if typed is not None:
         return run, {"ended": not run.recording().target_dropped}
     if len(hypotheses) == 1:
