@@ -760,7 +760,7 @@ def _integrated_twice(
         return float(value.detach()), slope
 
     with torch.enable_grad():
-        return path_integral.shares_of(slopes, steps)
+        return path_integral.shares_of(path_integral.one_by_one(slopes), steps)
 
 
 def _integrated(
@@ -812,7 +812,7 @@ def _integrated(
         # (text, token, d_model), or (token, text, d_model) of one text
         return score.item(), (gradient * way).sum(-1).flatten().numpy()
 
-    return path_integral.shares_of(slopes, steps)
+    return path_integral.shares_of(path_integral.one_by_one(slopes), steps)
 
 
 # A LayerNorm of any kind, in a model's own code, held at the spread it has on one vector.
