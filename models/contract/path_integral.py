@@ -3,8 +3,8 @@ from nothing, or from a baseline, to a text, over the parts into which the way i
 
 The slopes of a part must sum to the change of the score over it, which is known, and two rules must
 find the same shares. So the parts in which one of these fails by most are cut in two, again and
-again: where the score bends the parts are short. A score bends at each hidden unit that begins to
-fire, so that rules of many places in a part, such as Gauss-Legendre, gain nothing on short parts."""
+again: where the score bends the parts are short. It bends at each hidden unit that begins to fire,
+so that rules of many places in a part, such as Gauss-Legendre, gain nothing."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def shares_of(slopes: Slopes, steps: int = STEPS) -> tuple[np.ndarray, float]:
         if is_done or len(parts) >= steps:
             return shares, whole
         parts.sort(key=lambda each: -each[0])
-        # Those that fail by more than their part of what is allowed, since several are read at once.
+        # Several at a time: places are read together.
         bad = sum(each[0] > most / len(parts) for each in parts)
         n = max(1, min(bad, (len(parts) + 1) // 2, steps - len(parts)))
         halves = [
