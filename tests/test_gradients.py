@@ -151,9 +151,9 @@ def test_a_frozen_network_is_followed_too() -> None:
 
 def test_what_is_not_there_or_not_asked_for_is_said(small_decoder: own_model.OwnModel) -> None:
     recording = small_decoder.record(TEXT)
-    with pytest.raises(ValueError, match="no site '9.ffn.sum'; it has embed"):
+    with pytest.raises(ValueError, match="no site '9.ffn.sum'; the nearest is"):
         small_decoder.gradients(recording, "decoder", -1, sites=["9.ffn.sum"])
-    with pytest.raises(ValueError, match="no attention 'cross'; it has self"):
+    with pytest.raises(ValueError, match="no attention 'cross'; there is self"):
         small_decoder.gradients(recording, "decoder", -1, attention="cross")
     with pytest.raises(ValueError, match="asked for at none, and not at 'embed'; pass sites"):
         small_decoder.gradients(recording, "decoder", -1).at("embed")

@@ -183,15 +183,17 @@ def followed(recording: Recording, words: Mapping[str, str]) -> dict[str, str]:
     for name, stream in zip(OF_TEXT, (query, key)):
         word = words.get(name, "")
         if word and not word.isdecimal() and word != EVERY:
-            now[name] = _place_of(word.removeprefix(WORD), recording, stream) or word
+            at = token_of_word(word, recording, stream)
+            now[name] = word if at is None else str(at)
     return now
 
 
-def _place_of(spelled: str, recording: Recording, stream: str) -> str:
-    """The first token of the first word that is spelled so, else of the first that is so in other
-    capitals, "" for none."""
+def token_of_word(word: str, recording: Recording, stream: str) -> int | None:
+    """The first token of the first word of a stream that is spelled so, else of the first that is
+    so in other capitals, None for none."""
+    spelled = word.removeprefix(WORD)
     groups = word_groups(recording, stream)
     there = list(zip(groups.labels, groups.starts))
     alike = [at for word, at in there if word.casefold() == spelled.casefold()]
     exact = [at for word, at in there if word == spelled]
-    return next((str(at) for at in exact or alike), "")
+    return next(iter(exact or alike), None)

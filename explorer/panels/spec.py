@@ -46,6 +46,7 @@ from explorer.panels.choice import (
     parameters,
     parsed,
     resolved,
+    with_numbers,
 )
 from explorer.text import glossary, places
 from explorer.text.formulas import formula_lines
@@ -53,6 +54,7 @@ from explorer.wording.templates import sentences
 from models.contract.edits import to_line
 from models.contract.model import Model
 from models.contract.recording import Recording
+from models.contract.spelling import nearest, there_are
 from models.runtime import registry
 from models.runtime.caching import picture_name
 from models.runtime.run import Run
@@ -456,7 +458,8 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     plain = {key: word for key, word in words.items() if isinstance(word, str)}
     if any(not plain.get(name, "0").lstrip("-").isdecimal() for name in link_words.OF_TEXT):
         plain = link_words.followed(run.recording(), plain)
-    run, known = as_opened(every, run, parsed(every, plain, {}, lenient=True))
+    chosen = with_numbers(every, run, parsed(every, plain, {}, lenient=True))
+    run, known = as_opened(every, run, chosen)
     arguments |= known
     return function(run, **resolved(every, run, plain, arguments))
 
@@ -465,7 +468,7 @@ def expect_words(name: str, choices: Mapping[str, object]) -> None:
     """Raises ValueError for a panel that is not there, for a choice that it does not have, and for
     one that is made twice."""
     if name not in (there := panel_names()):
-        raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
+        raise ValueError(f"no panel is called {name!r}; {there_are(name, there)}")
     arguments: dict[str, str] = {}  # the argument by what an address may call it
     for each in parameters(PANELS[name]):
         made_by = each.choice.made_by if each.choice else None
@@ -475,7 +478,9 @@ def expect_words(name: str, choices: Mapping[str, object]) -> None:
     for choice in choices:
         if choice not in arguments:
             names = ", ".join(dict.fromkeys(arguments.values()))
-            raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
+            near = nearest(choice, arguments)
+            it_has = f"the nearest is {near!r}" if near else f"it has {names}"
+            raise ValueError(f"the panel {name} has no choice {choice!r}; {it_has}")
         if (other := owners.setdefault(arguments[choice], choice)) != choice:
             raise ValueError(f"{other} and {choice} are the same choice; give one of them")
 
@@ -554,6 +559,7 @@ def panel(
                 bound.arguments[argument] = value.item()
         for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
+        bound.arguments |= with_numbers(taken, run, bound.arguments)
         run, known = as_opened(taken, run, bound.arguments)
         bound.arguments |= known
         with memory.reserved(name, run, bound.arguments) as at_hand:

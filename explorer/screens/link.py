@@ -10,6 +10,7 @@ from explorer.panels import link_words
 from explorer.panels.spec import DEFAULT_MODEL
 from explorer.text import places
 from explorer.wording.templates import sentences
+from models.contract.spelling import there_are
 from models.example_texts import ASKED_TEXT, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime import registry
 
@@ -28,12 +29,23 @@ def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
     return tab_of(words.pop("tab", "") or places.first_tab(place)), words
 
 
+def no_place(address: str) -> str:
+    """A sentence on the path of an address that leads to no place, "" for one that does, for one
+    whose query names the tab, and for that of a server."""
+    parts = urlsplit(address)
+    place = parts.path.rpartition("/")[2]
+    if not place or place in places.PLACES or "tab" in dict(parse_qsl(parts.query)):
+        return ""
+    there = there_are(place, places.PLACES)
+    return SCREEN("no_place", place=place, there=there, shown=places.title(tab_of("")))
+
+
 def tab_of(word: str) -> str:
     """The id of a tab, that of the first one where "". Raises ValueError for one that is not
     there."""
     tab = word or places.first_tab(places.FIRST)
     if tab not in places.ROWS:
-        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.ROWS)))
+        raise ValueError(SCREEN("no_tab", tab=tab, there=there_are(tab, places.ROWS)))
     return tab
 
 

@@ -47,6 +47,7 @@ from models.contract.edits import (
 from models.contract.notices import tell, tell_cut
 from models.contract.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
 from models.contract.results import Attribution, Beam, Lens, Part, ResidualGradients, SeededSampling
+from models.contract.spelling import there_are
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.network import buffer_pool
 from models.network.edit_ops import (
@@ -277,9 +278,11 @@ def _lent(edit: Edit, donor: Callable[[str], Recording]) -> Edit:
     streams = donor(edit.text).streams
     stream = next((each for each in streams if edit.stream in (None, each.name)), None)
     if stream is None or edit.site not in stream.sites:
-        detail = f"is none of {', '.join(each.name for each in streams)}"
-        detail = detail if stream is None else f"{stream.name} has {', '.join(stream.sites)}"
-        raise ValueError(f"{edit}: no site {edit.site!r}; stream {detail}")
+        if stream is None:
+            there = there_are(str(edit.stream), (each.name for each in streams))
+            raise ValueError(f"{edit}: no stream {edit.stream!r}; {there}")
+        there = there_are(edit.site, stream.sites)
+        raise ValueError(f"{edit}: no site {edit.site!r} of stream {stream.name}; {there}")
     if edit.token is not None and not 0 <= edit.token < len(stream.tokens):
         raise ValueError(f"{edit}: the other text has tokens 0 to {len(stream.tokens) - 1} there")
     return SetSite(Numbers(stream.at(edit.site)), edit.site, edit.token, edit.stream)
