@@ -5,8 +5,11 @@ with the nearest name that there is."""
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from models.contract.notices import Notice
 from models.contract.spelling import nearest, there_are
 from models.network import own_model
 
+ROOT = Path(__file__).parent.parent
 TEXT = "the cat sat on the mat"
 
 
@@ -80,6 +84,12 @@ def test_all_words_of_the_pages_are_known_without_the_app() -> None:
 def test_an_address_is_a_text_or_words() -> None:
     with pytest.raises(TypeError, match="by their names, and not 3"):
         headlight.screen(3)  # type: ignore[arg-type]
+
+
+def test_the_module_is_the_command_too() -> None:
+    command = [sys.executable, "-m", "headlight", "--help"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("usage: headlight") and "figure" in ran.stdout
 
 
 # ---- words in the place of numbers -------------------------------------------
