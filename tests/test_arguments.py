@@ -194,7 +194,7 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
         (PatchSite("A dog sat.", "0.attn.sun"), "no site .* of stream encoder; the nearest is"),
         (
             PatchSite("A dog sat.", "embed", stream="decoder"),
-            "no stream 'decoder'; there is encoder",
+            "no stream 'decoder'; the nearest is 'encoder'",
         ),
     ):
         with pytest.raises(ValueError, match=there):
@@ -207,7 +207,7 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
         encoder.logits(recording, "encoder", 99)
 
 
-@pytest.mark.parametrize("wrong", ["cat", 1.5])
+@pytest.mark.parametrize("wrong", ["zebra", 1.5])
 def test_a_place_that_is_no_number_is_refused_in_a_sentence(wrong: object, encoder) -> None:
     recording = encoder.record(TEXT)
     for name in ("token", "layer", "head"):
