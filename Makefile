@@ -63,6 +63,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.names
 	.venv/bin/python -m benchmarks.names --headlines
 	.venv/bin/python -m benchmarks.browser
+	.venv/bin/python -m benchmarks.files
 	.venv/bin/python -m benchmarks.flow
 	.venv/bin/python -m benchmarks.memory
 	.venv/bin/python -m benchmarks.patching

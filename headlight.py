@@ -96,6 +96,7 @@ __all__ = [
 ]
 
 
+SPELLING = "models", "contract", "spelling"
 AT_ONCE = 32  # texts that are recorded before what is not asked for is let go
 
 
@@ -139,6 +140,8 @@ def record(
 
     Raises TypeError for what is neither a model nor a name, and ValueError for a target of several.
     """
+    if isinstance(model, str) and hasattr(text, "card"):
+        raise TypeError("the model comes first: headlight.record(model, text)")
     loaded = _value("load")(model) if isinstance(model, str) else model
     checks = _module("models", "contract", "argument_validation")
     checks.expect_model(loaded)
@@ -171,7 +174,10 @@ def __getattr__(name: str) -> Any:
         stem = name.removesuffix("_text")
         value = _module("explorer", "analysis" if stem == name else "text", stem)
     else:
-        raise AttributeError(f"headlight has no {name!r}")
+        near = "" if name.startswith("_") else _module(*SPELLING).nearest(name, __dir__())
+        raise AttributeError(
+            f"headlight has no {name!r}" + f"; the nearest is {near!r}" * bool(near)
+        )
     globals()[name] = value
     return value
 
@@ -206,3 +212,6 @@ if "__path__" not in globals():  # a clone
         headlight_clone.install()
         __path__ = [str(headlight_clone.ROOT)]
         sys.modules[__name__].__package__ = __name__
+
+if __name__ == "__main__":  # of a clone; a package has __main__.py
+    sys.exit(import_module("explorer.cli").main())

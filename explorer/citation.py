@@ -13,35 +13,41 @@ from models.version import VERSION
 # As CITATION.cff has them.
 TITLE = "Headlight: see what every attention head of a transformer sees"
 AUTHOR = "The Headlight developers"
+NO_KEY = re.compile(r"[^\w.-]+")  # what the key of an entry may not have
 RELEASED = "2026-11-29"
 
 
 def cite(of: Panel | Recording | Model | str | None = None) -> str:
     """A BibTeX entry that names the version, and of a panel, a recording, a loaded model or its
-    name also the model with the hash of its weights, and the panel. Raises TypeError for anything
-    else."""
-    notes = "; ".join(_notes(of))
+    name also the model with the hash of its weights, and the panel, which its key has too. Raises
+    TypeError for anything else."""
+    named = _named(of)
+    notes = "; ".join(f"{what} {name}{of_it}" for what, name, of_it in named)
+    key = "-".join(("headlight", *(NO_KEY.sub("-", name) for _, name, _ in reversed(named))))
     year, month, _ = RELEASED.split("-")
     fields = {
         "title": f"{{{_in_latex(TITLE)}}}",
         "author": f"{{{_in_latex(AUTHOR)}}}",
-        "version": VERSION,
+        "howpublished": f"Software, version {VERSION}",
         "year": year,
         "month": str(int(month)),
         **({"note": _in_latex(notes)} if notes else {}),
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
-    return f"@software{{headlight,\n{lines}}}\n"
+    return f"@misc{{{key},\n{lines}}}\n"
 
 
-def _notes(of: Panel | Recording | Model | str | None) -> list[str]:
-    """Sentences of an entry beside the version: the panel, and the model with its weights."""
+Named = tuple[str, str, str]  # what it is, its name, and what is said of it
+
+
+def _named(of: Panel | Recording | Model | str | None) -> list[Named]:
+    """What an entry names beside the version: the panel, and the model with its weights."""
     if of is None:
         return []
     if isinstance(of, Panel):
         if of.run is None:
-            return [f"panel {of.name}"]
-        return [f"panel {of.name}", _of_model(of.run.recording().model)]
+            return [("panel", of.name, "")]
+        return [("panel", of.name, ""), _of_model(of.run.recording().model)]
     if isinstance(of, str):
         from models.runtime import registry
 
@@ -52,8 +58,8 @@ def _notes(of: Panel | Recording | Model | str | None) -> list[str]:
     return [_of_model(of.model)]
 
 
-def _of_model(card: Card) -> str:
-    return f"model {card.name}, weights {card.fingerprint}"
+def _of_model(card: Card) -> Named:
+    return "model", card.name, f", weights {card.fingerprint}"
 
 
 def _in_latex(text: str) -> str:

@@ -27,6 +27,7 @@ from explorer.panels.spec import panel_names
 from models.contract.argument_validation import attention_of, expect_model
 from models.contract.notices import tell
 from models.contract.recording import Recording
+from models.contract.spelling import there_are
 from models.runtime import registry
 from models.runtime.run import Run
 
@@ -189,12 +190,12 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
     if words.get("view") in VIEWS:  # the address of Attention calls so how a head is drawn
         view = words.pop("view")
     if view not in VIEWS:
-        raise ValueError(f"no view is called {view!r}; there are {', '.join(views())}")
+        raise ValueError(f"no view is called {view!r}; {there_are(view, views())}")
     names = {each.argument: name for name, each in attention.CHOICES.items()}
     words = {names.get(name, name): word for name, word in words.items()}
     if other := next((name for name in words if name not in CHOICES[view]), ""):
         raise ValueError(
-            f"the view {view} has no choice {other!r}; it has {', '.join(CHOICES[view])}"
+            f"the view {view} has no choice {other!r}; {there_are(other, CHOICES[view])}"
         )
     return view, words
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import os
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from models import shipped_models, smollm2
+from models.contract.spelling import nearest
 from models.live import live_training
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def unknown(name: str) -> str:
             f"{begin}; a folder or a GGUF file opens as 'ours:{name}', in Headlight’s own classes, "
             f"or as 'hub:{name}', in its own code"
         )
-    near = get_close_matches(name, names(), 1, 0.7)
-    here = f"the nearest one here is {near[0]!r}" if near else "headlight.names() lists those here"
+    near = nearest(name, names())
+    here = f"the nearest one here is {near!r}" if near else "headlight.names() lists those here"
     return (
         f"{begin}; {here}, and one of the Hugging Face hub opens as 'hub:{name}' or 'ours:{name}'"
     )

@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from time import monotonic
 
+from models.contract.spelling import there_are
+
 WEIGHTS = Path(__file__).parent / "weights"
 # all-MiniLM-L6-v2 (Apache 2.0), a pretrained model that needs no network: a Python package that
 # holds its files.
@@ -95,7 +97,7 @@ def verified(folder: Path) -> Path:
 def folder(name: str) -> Path:
     """The folder of a shipped model. Raises ValueError for a name that is not shipped."""
     if name not in names():
-        raise ValueError(f"no model is called {name!r}; there are {', '.join(names())}")
+        raise ValueError(f"no model is called {name!r}; {there_are(name, names())}")
     return WEIGHTS / name
 
 

@@ -1,5 +1,5 @@
-"""Runs every block of the cookbook from top to bottom, in the folder where it stands: as a script,
-with nothing of the clone."""
+"""Runs every block of the cookbook by itself after the first, its preamble, in the folder where it
+stands: as a script, with nothing of the clone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ def blocks(text: str) -> list[str]:
 
 
 def run(text: str) -> int:
-    """Run all of them, one after the other; how many there are."""
+    """Run all of them, each in the names of the preamble alone; how many there are."""
+    preamble, *others = blocks(text)
     names: dict[str, object] = {}
-    for block in blocks(text):
-        exec(compile(block, block.splitlines()[0], "exec"), names)
-    return len(blocks(text))
+    exec(compile(preamble, "preamble", "exec"), names)
+    for block in others:
+        exec(compile(block, block.splitlines()[0], "exec"), dict(names))
+    return len(others) + 1
 
 
 if __name__ == "__main__":

@@ -191,10 +191,10 @@ def assert_same(found: object, expected: object) -> None:
 
 def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording: Recording) -> None:
     for edit, there in (
-        (PatchSite("A dog sat.", "0.attn.sun"), "no site .*; stream encoder has .*0.attn.wrote"),
+        (PatchSite("A dog sat.", "0.attn.sun"), "no site .* of stream encoder; the nearest is"),
         (
             PatchSite("A dog sat.", "embed", stream="decoder"),
-            "no stream 'decoder'; there is encoder",
+            "no stream 'decoder'; the nearest is 'encoder'",
         ),
     ):
         with pytest.raises(ValueError, match=there):
@@ -207,12 +207,14 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
         encoder.logits(recording, "encoder", 99)
 
 
-@pytest.mark.parametrize("wrong", ["cat", 1.5])
+@pytest.mark.parametrize("wrong", ["zebra", 1.5])
 def test_a_place_that_is_no_number_is_refused_in_a_sentence(wrong: object, encoder) -> None:
     recording = encoder.record(TEXT)
     for name in ("token", "layer", "head"):
-        says = f"{name} is a whole number, and not {wrong!r}"
-        with pytest.raises(TypeError, match=says):
+        says, kind = f"{name} is a whole number( or a word)?, and not {wrong!r}", TypeError
+        if name == "token" and isinstance(wrong, str):  # it may be a word of the text
+            says, kind = f"No word of the text is {wrong!r}", ValueError
+        with pytest.raises(kind, match=says):
             headlight.panels.attention.head(recording, **{name: wrong})
 
 
@@ -226,7 +228,8 @@ def test_an_argument_of_another_type_is_refused_in_a_sentence_by_every_panel() -
         for each in choice.parameters(spec.PANELS[name]):
             takes = (int, float) if each.kind is float else each.kind
             for value in OTHERS:
-                if isinstance(value, takes) and (value is not True or each.kind is bool):
+                is_taken = isinstance(value, takes) or isinstance(value, str) and each.takes_words
+                if is_taken and (value is not True or each.kind is bool):
                     continue
                 with pytest.raises(TypeError, match=f"^{each.argument} is (a|two|True) .*and not "):
                     spec.PANELS[name](run, **{each.argument: value})

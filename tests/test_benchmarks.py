@@ -17,7 +17,7 @@ import pytest
 import transformers
 from driver import browser_test
 
-from benchmarks import calibration, clients, forward, patching, tuned_lens
+from benchmarks import calibration, clients, files, forward, patching, tuned_lens
 from models import shipped_models, smollm2
 from models.pretrained import weight_conversion
 from models.runtime import registry
@@ -25,7 +25,17 @@ from models.runtime import registry
 pytestmark = pytest.mark.slow
 CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = {"browser", "class", "flow", "forward", "memory", "names", "patching", "tuned_lens"}
+COMMANDS = {
+    "browser",
+    "class",
+    "files",
+    "flow",
+    "forward",
+    "memory",
+    "names",
+    "patching",
+    "tuned_lens",
+}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -42,6 +52,13 @@ def test_every_command_is_run_below_and_by_make() -> None:
 @pytest.fixture(autouse=True)
 def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "TRIES", 1)
+
+
+def test_files(capsys: pytest.CaptureFixture[str]) -> None:
+    (one, took), (two, _) = (files.main(n) for n in (1, 2))
+    assert "a page of 2 texts of 20 tokens: " in capsys.readouterr().out
+    assert one < two < 1.2 * one, "code and font stand in it once"
+    assert took.keys() == {"svg", "pdf", "png"} and min(took.values()) > 0
 
 
 def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

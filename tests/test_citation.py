@@ -21,9 +21,10 @@ def test_it_names_version_model_weights_and_panel() -> None:
     weights = f"model encoder, weights {encoder.card.fingerprint}"
     assert headlight.cite(recording) == headlight.cite("encoder") == of_model
     assert weights in of_model and f"panel attention.head; {weights}" in of_panel
-    for each in (plain, of_model, of_panel):
-        assert each.startswith("@software{headlight,\n") and each.count("{") == each.count("}")
-        assert f"version = {{{headlight.__version__}}}" in each
+    keys = ("headlight", "headlight-encoder", "headlight-encoder-attention.head")
+    for each, key in zip((plain, of_model, of_panel), keys):
+        assert each.startswith(f"@misc{{{key},\n") and each.count("{") == each.count("}")
+        assert f"howpublished = {{Software, version {headlight.__version__}}}" in each
     assert "note" not in plain
     with pytest.raises(TypeError, match="a recording is what"):
         headlight.cite(5)

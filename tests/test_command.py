@@ -193,7 +193,7 @@ AT_ONCE = {
     "record TEXT -o .": "is a folder; give the name of a file in it",
     "record TEXT -o x.html": "x.html would hold NPZ; give it a name ending in .npz",
     "page TEXT -o x.pdf": "x.pdf would hold HTML; give it a name ending in .html",
-    f"{PAGE} -c lyer=1": "heads has no choice 'lyer'; it has layer, head, ",
+    f"{PAGE} -c lyer=1": "heads has no choice 'lyer'; the nearest is 'layer'",
 }
 REFUSED = {
     **AT_ONCE,

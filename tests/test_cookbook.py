@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import cookbook
+import pytest
 
 import headlight
 
@@ -18,8 +19,16 @@ MOST_LINES = 5
 def test_every_block_is_short() -> None:
     assert len(BLOCKS) > 20
     for block in BLOCKS[1:]:
-        lines = [line for line in block.splitlines() if line and not line.startswith("import")]
+        imports = "import ", "from transformers "
+        lines = [line for line in block.splitlines() if line and not line.startswith(imports)]
         assert len(lines) <= MOST_LINES, block
+
+
+def test_every_block_runs_after_the_preamble_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cookbook.run(COOKBOOK) == len(BLOCKS)
 
 
 def test_every_name_that_it_calls_the_door_is_there() -> None:

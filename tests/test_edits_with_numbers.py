@@ -53,12 +53,13 @@ def test_numbers_are_their_text_whatever_array_they_come_from() -> None:
 
 def every_number_edit(model: own_model.OwnModel) -> tuple[edits.Edit, ...]:
     d, d_head, name = model.card.d_model, model.card.d_head, label(model)
+    n = len(recorded(model).streams[0].tokens)
     return (
         edits.SetSite(rng(d), "0.attn.wrote", 1),
-        edits.AddToSite(rng(2, d), "1.ffn.wrote"),
+        edits.AddToSite(rng(n, d), "1.ffn.wrote"),
         edits.ScaleSite(0.5, "1.attn.wrote"),
         edits.SetHead(rng(d_head), 0, 1, name),
-        edits.AddToHead(rng(2, d_head), 1, 0, name),
+        edits.AddToHead(rng(n, d_head), 1, 0, name),
         edits.ScaleHead(-2.0, 2, 3, name),
         edits.CutEdge(1, 2, 2, 1, name),
         edits.SetNeuron(1.5, 0, 3, token=2),
@@ -232,7 +233,10 @@ def test_runs_with_other_numbers_are_other_runs(small_decoder: own_model.OwnMode
     [
         (edits.SetSite(rng(31), "embed"), "has the shape 31; a site of small decoder has 24"),
         (edits.SetHead(rng(3, 9), 0, 0), "has the shape 3x9; a head of small decoder has 6"),
-        (edits.AddToSite(rng(24), "9.lunch"), "no site .9.lunch.; stream decoder has embed"),
+        (
+            edits.AddToSite(rng(24), "9.lunch"),
+            "no site .9.lunch. of stream decoder; there are embed",
+        ),
         (edits.AddToSite(rng(24), "0.attn.z"), "has 24 numbers a token; there are 6 there"),
         (edits.AddToSite(rng(24), "embed", 40), "decoder has tokens 0 to"),
         (edits.AddToSite(rng(24), "embed", None, "encoder"), "no stream 'encoder'"),
@@ -331,10 +335,10 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
         expected_head = expected_head + bias[columns]
         np.testing.assert_allclose(getattr(read, to)[2, head], expected_head, atol=PASSED)
     for wrong, why in (
-        (edits.PatchPath(OTHER, 1, 0, 1, to="resid"), "a layer from 2 to 3"),
+        (edits.PatchPath(OTHER, 1, 0, 1, to="resid"), "to_layer can be 2 to 3"),
         (edits.PatchPath(OTHER, 1, 0, 2, 0, to="resid"), "names no head"),
         (edits.PatchPath(OTHER, 0, 0, 1, to="q"), "names head None"),
-        (edits.CutPath(1, 0, 1, 0), "a layer from 2 to 2"),
+        (edits.CutPath(1, 0, 1, 0), "to_layer can be 2"),
         (edits.CutPath(0, 0, 1, 9), "names head 9"),
         (edits.CutPath(0, 0, 1, 0, "z"), "does not know 'z'"),
     ):

@@ -106,7 +106,7 @@ def test_gradient_times_attention_is_as_chefer_computes_it(
     """`generate_relevance` of Chefer et al. 2021 on transformers' own code, and the block of the
     cookbook on that model and on the same weights in our classes."""
     folder = tiny_folder(kind)
-    block = next(each for each in cookbook.blocks(COOKBOOK) if each.startswith("weighted = "))
+    block = next(each for each in cookbook.blocks(COOKBOOK) if "relevance = np.eye" in each)
     for model in (tiny_loaded(kind), headlight.load(f"ours:{folder}")):
         recording = recorded_of(model) if model.name == kind else model.record(IN_OWN_CODE)
         ids = recording.streams[0].ids.tolist()
@@ -120,8 +120,8 @@ def test_gradient_times_attention_is_as_chefer_computes_it(
             cam = (weights[0] * weights.grad[0]).clamp(min=0).mean(dim=0)
             relevance += torch.matmul(cam, relevance)
         name = recording.streams[-1].name
-        found = model.gradients(recording, name, -1, ID, AGAINST, attention="self")
-        made = {"np": np, "found": found, "recording": recording, "ids": ids}
+        made = {"np": np, "decoder": model, "recording": recording, "ids": ids}
+        made |= {"stream": name, "he": ID, "she": AGAINST}
         exec(block, made)
         expected = relevance.detach().numpy()
         np.testing.assert_allclose(made["relevance"], expected, atol=PASSED, rtol=TOTAL)
@@ -151,9 +151,9 @@ def test_a_frozen_network_is_followed_too() -> None:
 
 def test_what_is_not_there_or_not_asked_for_is_said(small_decoder: own_model.OwnModel) -> None:
     recording = small_decoder.record(TEXT)
-    with pytest.raises(ValueError, match="no site '9.ffn.sum'; it has embed"):
+    with pytest.raises(ValueError, match="no site '9.ffn.sum'; the nearest is"):
         small_decoder.gradients(recording, "decoder", -1, sites=["9.ffn.sum"])
-    with pytest.raises(ValueError, match="no attention 'cross'; it has self"):
+    with pytest.raises(ValueError, match="no attention 'cross'; there is self"):
         small_decoder.gradients(recording, "decoder", -1, attention="cross")
     with pytest.raises(ValueError, match="asked for at none, and not at 'embed'; pass sites"):
         small_decoder.gradients(recording, "decoder", -1).at("embed")

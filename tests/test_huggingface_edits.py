@@ -107,7 +107,7 @@ OWN_CLASSES = "needs the model to run in Headlight's own classes"
         ("gpt2", edits.SharedKeys(2), OWN_CLASSES),
         ("mpnet", edits.PatchHead("the dog", 0, 0), OWN_CLASSES),
         ("mpnet", edits.ZeroHead(0, 0), OWN_CLASSES),
-        ("gpt2", edits.CutPath(1, 1, 1, 2), "a layer from 2 to 1"),
+        ("gpt2", edits.CutPath(1, 1, 1, 2), "to a later one; none comes after it"),
         ("gpt2", edits.CutPath(0, 1, 1, 2, "z"), "CutPath does not know 'z'"),
         ("llama", edits.CutPath(0, 1, 1, 2, "k"), "share keys and values"),
         (

@@ -87,6 +87,39 @@ def test_integrated_gradients_of_our_models_sum_to_within_a_hundredth(name: str)
         assert shares.sum() == pytest.approx(change, rel=0.011) and not said  # 1 %, and rounding
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "word", "against"),
+    [
+        ("decoder", "My sister has a red car", " he", None),
+        ("decoder", "The king said that", " he", None),
+        ("encoder", "The old woman opened the [MASK]", "door", None),
+        ("decoder", "The king said that", " he", " she"),
+    ],
+)
+def test_shares_sum_to_the_true_change_or_it_is_said(
+    name: str, text: str, word: str, against: str | None
+) -> None:
+    """Under norms, from embeddings of 0, along a way on which the score bends hundreds of times."""
+    model = headlight.load(name)
+    recording = model.record(text)
+    stream = recording.streams[0]
+    token = stream.tokens.index("[MASK]") if "[MASK]" in text else -1
+    id, other = (None if each is None else model.first_token(each)[0] for each in (word, against))
+    empty = model.record(text, edits.ScaleSite(0.0, stream.sites[0]))
+    ends = [model.logits(each, name, token) for each in (recording, empty)]
+    change, start = (each[id] - (0.0 if other is None else each[other]) for each in ends)
+    whole = change - start
+    shares, said = told(
+        lambda: model.integrated_gradients(recording, stream.name, token, id, against=other)
+    )
+    largest = np.abs(shares).max()
+    assert abs(shares.sum() - whole) <= 0.011 * abs(whole) + 0.001 * largest and not said
+    few, said = told(
+        lambda: model.integrated_gradients(recording, stream.name, token, id, 2, against=other)
+    )
+    assert said or abs(few.sum() - whole) <= 0.011 * abs(whole) + 0.001 * largest
+
+
 def test_integrated_gradients_are_those_of_ten_thousand_equal_steps() -> None:
     """Of a score that bends sharply near 0 and in the middle, as after a norm and a gate."""
     weights = np.array([1.0, -2.0, 0.5])
@@ -97,14 +130,14 @@ def test_integrated_gradients_are_those_of_ten_thousand_equal_steps() -> None:
         (slope,) = torch.autograd.grad(score, x)
         return score.item(), (slope * torch.tensor(weights)).numpy()
 
-    shares, whole = path_integral.shares_of(slopes)
+    shares, whole = path_integral.shares_of(path_integral.one_by_one(slopes))
     steps = (np.arange(10_000) + 0.5) / 10_000
     expected = np.mean([slopes(float(each))[1] for each in steps], axis=0)
     # A hundredth of the change, which is what all shares together may miss.
     np.testing.assert_allclose(shares, expected, atol=0.01 * abs(whole))
     assert abs(shares.sum() - whole) <= 0.01 * abs(whole)
     with pytest.raises(ValueError, match="1 step or more"):
-        path_integral.shares_of(slopes, 0)
+        path_integral.shares_of(path_integral.one_by_one(slopes), 0)
 
 
 def test_slopes_that_are_none_at_nothing_are_left_out() -> None:
@@ -114,7 +147,7 @@ def test_slopes_that_are_none_at_nothing_are_left_out() -> None:
         with np.errstate(divide="ignore"):
             return np.sqrt(place), 0.5 / np.sqrt(np.array([place]))
 
-    shares, _ = path_integral.shares_of(slopes)
+    shares, _ = path_integral.shares_of(path_integral.one_by_one(slopes))
     # Parts beside 0 stay without their share.
     assert shares.sum() == pytest.approx(1.0, rel=0.02) and np.isfinite(shares).all()
 

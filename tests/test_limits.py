@@ -143,7 +143,7 @@ TOLD: dict[str, tuple[Callable[[Fixtures, pytest.MonkeyPatch], Any], str]] = {
             patch.setattr(path_integral, "LEAST_MISSED", 0.0),
             of["decoder"].integrated_gradients(of["decoder"].record("the cat"), "decoder", -1),
         ),
-        "in 200 steps the shares sum to",
+        "in 600 steps the shares sum to",
     ),
     "explorer.analysis.corpus:MOST_LINES": (
         lambda of, patch: of_sentences(of["decoder"], "the dog", 201),

@@ -10,6 +10,7 @@ from stream_fixtures import streams
 from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, residual
+from headlight import Run, panels
 from models.contract.edits import WithoutNorm, WithoutResidual, ZeroHead
 from models.network.own_model import OwnModel, record
 from models.readouts import gradients, weights
@@ -70,6 +71,12 @@ def test_the_grids_hold_what_one_token_s_way_says(model: OwnModel) -> None:
         attention = [v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"]
         assert turned["attention °"] == pytest.approx(attention)
         assert ("cross-attention °" in turned) == any(".cross." in site for site in stream.sites)
+
+
+def test_a_head_of_a_layer_is_named_by_its_letter() -> None:
+    """A layer and a number alone are read as one number."""
+    (figure, _) = panels.residual.heads(Run("encoder", "the cat sat")).figures
+    assert figure.columns[8:10] == ("L1 H0", "L1 H1")
 
 
 def test_known_angles() -> None:

@@ -163,7 +163,7 @@ def test_the_laws_of_a_recording_hold(model: own_model.OwnModel) -> None:
     [
         (HideWord(40), "encoder has tokens 0 to"),
         (HideWord(-99), "encoder has tokens 0 to"),
-        (HideWord(1, "lunch"), "no stream 'lunch'; there is encoder, decoder"),
+        (HideWord(1, "lunch"), "no stream 'lunch'; there are encoder, decoder"),
         (HideWord(40, "decoder"), "decoder has tokens 0 to"),
         (HideWord("1"), "token must be a whole number"),
     ],

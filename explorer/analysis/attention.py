@@ -15,6 +15,7 @@ from explorer.figures.csv import Columns
 from explorer.figures.formatting import percent
 from explorer.wording.templates import sentences
 from models.contract.recording import Attention, Recording
+from models.contract.spelling import there_are
 
 NOTES = sentences("heads", "notes")
 
@@ -171,7 +172,7 @@ def matrix_view(
     another `token_filter`."""
     if token_filter not in TOKEN_FILTERS:
         raise ValueError(
-            f"nothing is called {token_filter!r}; there are {', '.join(TOKEN_FILTERS)}"
+            f"nothing is called {token_filter!r}; {there_are(token_filter, TOKEN_FILTERS)}"
         )
     cross_stream = axes.produced is not None
     keys = words.token_groups(axes.keys, axes.special) if word_groups is None else word_groups[1]

@@ -14,6 +14,7 @@ from explorer.analysis import head_naming
 from explorer.analysis.head_naming import Cells
 from explorer.figures.csv import Columns
 from models.contract.recording import Recording
+from models.contract.spelling import there_are
 
 
 class _Sums:
@@ -55,8 +56,8 @@ class PatternScores:
             raise ValueError("no text shows a pattern" if self.n_texts else "there are no texts")
         names = tuple(self.sums) if patterns is None else patterns
         if unknown := [each for each in names if each not in self.sums]:
-            there = ", ".join(sorted(self.sums))
-            raise ValueError(f"no text shows a pattern {unknown[0]!r}; there are {there}")
+            there = there_are(unknown[0], sorted(self.sums))
+            raise ValueError(f"no text shows a pattern {unknown[0]!r}; {there}")
         tables = [_table(each, self.sums[each]) for each in names]
         return {name: np.concatenate([each[name] for each in tables]) for name in tables[0]}
 

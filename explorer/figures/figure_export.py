@@ -121,7 +121,7 @@ class Sheet:
         """Its width in points."""
         if self.width is None:
             return None
-        match = SIZE.fullmatch(self.width)
+        match = SIZE.fullmatch(self.width) if isinstance(self.width, str) else None
         return float(match[1]) * POINTS.get(match[2], -1) if match else -1
 
 

@@ -17,10 +17,12 @@ from explorer.panels.choice import (
     parameters,
     parsed,
     resolved,
+    with_numbers,
 )
 from explorer.panels.spec import PANELS, Panel, panel_names
 from explorer.wording.templates import sentences
 from models.contract.edits import from_line, to_line
+from models.contract.spelling import nearest, there_are
 from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime.run import Run
 
@@ -120,7 +122,8 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     plain = {key: word for key, word in words.items() if isinstance(word, str)}
     if any(not plain.get(name, "0").lstrip("-").isdecimal() for name in link_words.OF_TEXT):
         plain = link_words.followed(run.recording(), plain)
-    run, known = as_opened(every, run, parsed(every, plain, {}, lenient=True))
+    chosen = with_numbers(every, run, parsed(every, plain, {}, lenient=True))
+    run, known = as_opened(every, run, chosen)
     arguments |= known
     return function(run, **resolved(every, run, plain, arguments))
 
@@ -129,7 +132,7 @@ def expect_words(name: str, choices: Mapping[str, object]) -> None:
     """Raises ValueError for a panel that is not there, for a choice that it does not have, and for
     one that is made twice."""
     if name not in (there := panel_names()):
-        raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
+        raise ValueError(f"no panel is called {name!r}; {there_are(name, there)}")
     arguments: dict[str, str] = {}  # the argument by what an address may call it
     for each in parameters(PANELS[name]):
         made_by = each.choice.made_by if each.choice else None
@@ -139,7 +142,9 @@ def expect_words(name: str, choices: Mapping[str, object]) -> None:
     for choice in choices:
         if choice not in arguments:
             names = ", ".join(dict.fromkeys(arguments.values()))
-            raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
+            near = nearest(choice, arguments)
+            it_has = f"the nearest is {near!r}" if near else f"it has {names}"
+            raise ValueError(f"the panel {name} has no choice {choice!r}; {it_has}")
         if (other := owners.setdefault(arguments[choice], choice)) != choice:
             raise ValueError(f"{other} and {choice} are the same choice; give one of them")
 

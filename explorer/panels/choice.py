@@ -49,11 +49,12 @@ class Choice:
     of the run and the choices made so far. takes_every: EVERY is a value too, for which the panel's
     function gets None. checked: gives the value of one that is there, in one way of writing it, and
     raises ValueError for any other. spelled: the word of a value in an address, "" for what such an
-    address means without one. accepts: what a value must pass that is no option. typed: the value
-    of what is typed into its field, or into its menu in the place of an option, and a sentence on
-    it. when: where there is such a choice; elsewhere it has its default. clears: names of choices
-    that end where another value is chosen. menu: its widget stands in the View menu. help: what its
-    widget explains.
+    address means without one. named: gives the value of a word of the text that is said in its
+    place, and raises ValueError for one that is not there. accepts: what a value must pass that is
+    no option. typed: the value of what is typed into its field, or into its menu in the place of an
+    option, and a sentence on it. when: where there is such a choice; elsewhere it has its default.
+    clears: names of choices that end where another value is chosen. menu: its widget stands in the
+    View menu. help: what its widget explains.
     made_by: of an argument that is another run, the function that makes it of the run on screen and
     of choices of its own, which stand in the address in the place of this one. reads: of one that
     says what is read, gives of a run and the choices, of which those that are not made are left
@@ -68,6 +69,7 @@ class Choice:
     takes_every: bool = False
     checked: Callable[[Run, Mapping[str, Any], Any], Any] | None = None
     spelled: Callable[[Run, Any], str] | None = None
+    named: Callable[[Run, Mapping[str, Any], str], Any] | None = None
     accepts: Callable[[Any], bool] | None = None
     typed: Callable[[Run, str], tuple[Any, str]] | None = None
     when: Condition | None = None
@@ -103,6 +105,13 @@ class Parameter:
     def first(self) -> str:
         """The word that an address means which does not name it."""
         return self.word(self.default)
+
+    @property
+    def takes_words(self) -> bool:
+        """True for a number in whose place a word may be said: of the text, or of the
+        vocabulary."""
+        choice = self.choice if self.kind is int else None
+        return choice is not None and bool(choice.named or choice.typed)
 
     @property
     def is_selected(self) -> bool:
@@ -187,18 +196,22 @@ class Parameter:
             if len(numbers) != 2 or not all(each.isdecimal() for each in numbers):
                 raise ValueError(f"{self.argument} is {word!r}; it must be two numbers, as in 1.3")
             return int(numbers[0]), int(numbers[1])
-        if self.kind in (int, float):
-            try:
-                return self.kind(word)
-            except ValueError:
-                raise ValueError(f"{self.argument} is {word!r}; it must be a number") from None
-        return word
+        return self._number(word) if self.kind in (int, float) else word
+
+    def _number(self, word: str) -> Any:
+        """The number that a word is, or the word where one may be said in its place."""
+        try:
+            return self.kind(word)
+        except ValueError:
+            if self.takes_words:
+                return word
+            raise ValueError(f"{self.argument} is {word!r}; it must be a number") from None
 
     def expect(self, value: Any) -> None:
         """Raises TypeError for a value of another type, and ValueError for one that is none of the
         options, where these are the same for every run."""
         if value is not self.default and not self._is_of_kind(value):
-            kind = KINDS(self.kind.__name__)
+            kind = KINDS("int_or_word" if self.takes_words else self.kind.__name__)
             raise TypeError(REFUSALS("no_kind", name=self.argument, kind=kind, value=value))
         options = self.choice.options if self.choice else ()
         if value == self.default or not options or callable(options):
@@ -215,6 +228,8 @@ class Parameter:
             return self.is_optional
         if isinstance(value, str) and value == EVERY and self.choice and self.choice.takes_every:
             return True
+        if isinstance(value, str) and self.takes_words:
+            return bool(value)
         if self.kind is tuple:
             return (
                 isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_whole, value))
@@ -297,6 +312,40 @@ def completed(
     for each in selection:
         now[each.argument] = _suited(each, run, now, refused)
     return {each.argument: now[each.argument] for each in selection}
+
+
+def with_numbers(
+    parameters: Sequence[Parameter],
+    run: Run,
+    chosen: Mapping[str, Any],
+    refused: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Choices with the numbers of the words that are said in the place of some. Raises ValueError
+    for a word that is not there, unless such go into `refused`, by their names in an address with a
+    sentence on each; then it is not chosen."""
+    now = dict(chosen)
+    for each in parameters:
+        value = now.get(each.argument)
+        if not each.takes_words or not isinstance(value, str) or value == EVERY:
+            continue
+        try:
+            now[each.argument] = _number_of(each, run, now, value)
+        except ValueError as why:
+            if refused is None:
+                raise
+            refused[each.name] = str(why)
+            now[each.argument] = each.default
+    return now
+
+
+def _number_of(parameter: Parameter, run: Run, chosen: Mapping[str, Any], word: str) -> Any:
+    choice = parameter.choice
+    if choice is not None and choice.named is not None:
+        return choice.named(run, as_taken(chosen), word)
+    number, why = choice.typed(run, word) if choice and choice.typed else (None, "")
+    if number is None:
+        raise ValueError(f"{parameter.argument} is {word!r}. {why}".strip())
+    return number
 
 
 def _checked(
@@ -394,6 +443,7 @@ def resolve(
     asked = [each for each in parameters if each.argument not in chosen]
     chosen |= {each.argument: each.default for each in asked}
     chosen |= parsed(asked, words, refused, lenient)
+    chosen = with_numbers(asked, run, chosen, refused)
     chosen |= completed(asked, run, chosen, refused)
     for each in (each for each in asked if not each.is_selected):
         value = chosen[each.argument]

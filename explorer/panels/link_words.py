@@ -12,6 +12,7 @@ from explorer.panels.choice import EVERY
 from explorer.text import places
 from explorer.wording.templates import sentences
 from models.contract.recording import Recording
+from models.contract.spelling import there_are
 from models.example_texts import ASKED_TEXT, DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime import registry
 
@@ -122,12 +123,23 @@ def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
     return tab_of(words.pop("tab", "") or places.first_tab(place)), words
 
 
+def no_place(address: str) -> str:
+    """A sentence on the path of an address that leads to no place, "" for one that does, for one
+    whose query names the tab, and for that of a server."""
+    parts = urlsplit(address)
+    place = parts.path.rpartition("/")[2]
+    if not place or place in places.PLACES or "tab" in dict(parse_qsl(parts.query)):
+        return ""
+    there = there_are(place, places.PLACES)
+    return SCREEN("no_place", place=place, there=there, shown=places.title(tab_of("")))
+
+
 def tab_of(word: str) -> str:
     """The id of a tab, that of the first one where "". Raises ValueError for one that is not
     there."""
     tab = word or places.first_tab(places.FIRST)
     if tab not in places.ROWS:
-        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.ROWS)))
+        raise ValueError(SCREEN("no_tab", tab=tab, there=there_are(tab, places.ROWS)))
     return tab
 
 
@@ -239,15 +251,17 @@ def followed(recording: Recording, words: Mapping[str, str]) -> dict[str, str]:
     for name, stream in zip(OF_TEXT, (query, key)):
         word = words.get(name, "")
         if word and not word.isdecimal() and word != EVERY:
-            now[name] = _place_of(word.removeprefix(WORD), recording, stream) or word
+            at = token_of_word(word, recording, stream)
+            now[name] = word if at is None else str(at)
     return now
 
 
-def _place_of(spelled: str, recording: Recording, stream: str) -> str:
-    """The first token of the first word that is spelled so, else of the first that is so in other
-    capitals, "" for none."""
+def token_of_word(word: str, recording: Recording, stream: str) -> int | None:
+    """The first token of the first word of a stream that is spelled so, else of the first that is
+    so in other capitals, None for none."""
+    spelled = word.removeprefix(WORD)
     groups = word_groups(recording, stream)
     there = list(zip(groups.labels, groups.starts))
     alike = [at for word, at in there if word.casefold() == spelled.casefold()]
     exact = [at for word, at in there if word == spelled]
-    return next((str(at) for at in exact or alike), "")
+    return next(iter(exact or alike), None)

@@ -117,9 +117,10 @@ class TokenMap:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The places in short."""
+        """The places in short; a head by its letter, since "L1 0" is read as ten."""
         return tuple(
-            f"{_short(column.group)} {column.label}".strip() for column in self.grid.columns
+            f"{_short(each.group)} {'H' * each.label.isdecimal()}{each.label}".strip()
+            for each in self.grid.columns
         )
 
     def text(self, value: float) -> str:

@@ -12,13 +12,16 @@ import numpy as np
 from explorer.analysis import consistency, logit_lens, opening
 from explorer.analysis.attention import Axes, axes
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.findings import word_groups
 from explorer.analysis.head_naming import Head as NamedHead
 from explorer.figures.formatting import Written, hundredths
+from explorer.panels import link_words
 from explorer.panels.choice import EVERY, Choice
 from explorer.wording.markdown_escape import literal
 from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.recording import Attention, Recording, Stream, from_end
+from models.contract.spelling import there_are
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
 
@@ -353,10 +356,7 @@ def _predicted(run: Run, chosen: Chosen) -> int | None:
 
 def token_read(run: Run, chosen: Chosen, value: Any) -> int:
     """The check of a token of the stream that words are read from."""
-    recording = run.recording()
-    silent = run.loaded.capabilities.no_readout
-    stream = recording.streams[-1] if silent else logit_lens.read_stream(recording)
-    return place_of("token", value, len(stream.tokens))
+    return place_of("token", value, len(_stream_read(run, chosen).tokens))
 
 
 def token_of_text(run: Run, chosen: Chosen, value: Any) -> int:
@@ -375,11 +375,35 @@ def _token(run: Run, chosen: Chosen, value: Any) -> int:
     return place_of("token", value, len(stream_of(run, chosen).tokens))
 
 
+def _of_word(stream: Callable[[Run, Chosen], Stream]) -> Callable[[Run, Chosen, str], int]:
+    """What gives the place of a word of the text that is said in the place of a token."""
+
+    def place(run: Run, chosen: Chosen, word: str) -> int:
+        recording, of = run.recording(), stream(run, chosen)
+        if (at := link_words.token_of_word(word, recording, of.name)) is None:
+            labels = dict.fromkeys(word_groups(recording, of.name).labels)
+            raise ValueError(REFUSALS("no_word", word=word, there=there_are(word, labels)))
+        return at
+
+    return place
+
+
+def _stream_of_keys(run: Run, chosen: Chosen) -> Stream:
+    return run.recording().stream(attention_of(run, chosen).key)
+
+
+def _stream_read(run: Run, chosen: Chosen) -> Stream:
+    """The stream from which words are read."""
+    recording = run.recording()
+    silent = run.loaded.capabilities.no_readout
+    return recording.streams[-1] if silent else logit_lens.read_stream(recording)
+
+
 ATTENTION = Choice(of="model", suits="", checked=_checked_attention, spelled=_attention_word)
 LAYER = Choice(of="model", suits=_head(0), checked=_place("layer", 0))
 HEAD = Choice(of="model", suits=_head(1), checked=_place("head", 1))
-TOKEN = Choice(of="text", suits=_word, checked=_token)
-KEY = Choice(name="source", of="text", checked=_place("key", 3))
+TOKEN = Choice(of="text", suits=_word, checked=_token, named=_of_word(stream_of))
+KEY = Choice(name="source", of="text", checked=_place("key", 3), named=_of_word(_stream_of_keys))
 STREAM = Choice(
     of="model",
     suits=lambda run, chosen: run.recording().streams[0].name,
@@ -409,13 +433,17 @@ Word = Annotated[int, TOKEN]
 WordOrEvery = Annotated[int | None, replace(TOKEN, takes_every=True)]
 LookupQueryOrEvery = Annotated[int | None, replace(TOKEN, suits=_lookup(2), takes_every=True)]
 # A token whose word is predicted, and one of the text whose way is shown.
-Predicted = Annotated[int | None, replace(TOKEN, suits=_predicted, checked=token_read)]
+Predicted = Annotated[
+    int | None,
+    replace(TOKEN, suits=_predicted, checked=token_read, named=_of_word(_stream_read)),
+]
 WordOnItsWay = Annotated[
     int,
     replace(
         TOKEN,
         suits=lambda run, chosen: opening.flow_word(run.recording(), run.recording().streams[0]),
         checked=token_of_text,
+        named=_of_word(lambda run, chosen: run.recording().streams[0]),
     ),
 ]
 # Where a panel itself does with None, and with EVERY, what it says.

@@ -41,6 +41,7 @@ from explorer.panels.choice import (
     choices_of,
     completed,
     parameters,
+    with_numbers,
 )
 from explorer.text import glossary, places
 from explorer.text.formulas import formula_lines
@@ -543,6 +544,7 @@ def panel(
                 bound.arguments[argument] = value.item()
         for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
+        bound.arguments |= with_numbers(taken, run, bound.arguments)
         run, known = as_opened(taken, run, bound.arguments)
         bound.arguments |= known
         with memory.reserved(name, run, bound.arguments) as at_hand:

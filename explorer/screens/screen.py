@@ -25,7 +25,7 @@ from explorer.panels.choice import (
     resolve,
 )
 from explorer.panels.spec import PANELS, Panel
-from explorer.screens import heads, needs
+from explorer.screens import heads, known_words, needs
 from explorer.screens.presses import RULES
 from explorer.screens.rows import (
     PanelFunction,
@@ -190,11 +190,18 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     {"tab": "weight", "word": "it"}. What they say nothing of is what a page opens on; a Notice says
     which of them are not followed.
 
-    Raises ValueError, with a sentence, for a tab that is not there or that is worked on by hand on
-    the page, for a model that cannot be used and a text that it cannot read, and where the tab has
-    nothing to show of them."""
+    Raises TypeError for what is no address, and ValueError, with a sentence, for a tab that is not
+    there or that is worked on by hand on the page, for a model that cannot be used and a text that
+    it cannot read, and where the tab has nothing to show of them."""
+    if not isinstance(words, (str, Mapping)):
+        raise TypeError(link_words.SCREEN("no_address", value=words))
     shown = of_words(words)
-    for name, why in shown.refused.items():
+    said = link_words.tab_and_words(words)[1] if isinstance(words, str) else words
+    if isinstance(words, str) and (why := link_words.no_place(words)):
+        tell(why.removesuffix("."))
+    for name, why in {**known_words.unknown(said), **shown.refused}.items():
+        if name == "token" and name not in said and "word" in said:
+            name = "word"
         tell(f"{name} of this address is not followed: {why}")
     return shown
 

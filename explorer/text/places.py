@@ -108,7 +108,8 @@ class Tab:
 
     text: the text that an address of it means which chooses something and says no text; a bare
     address opens on OPENING_TEXT where this is DEFAULT_TEXT. own: choices that no address of
-    another tab has, since they are long. of_first_stream: its word is one of the first stream.
+    another tab has, since they are long. words: those that what is drawn by hand on it takes, and
+    no panel. of_first_stream: its word is one of the first stream.
     formula_first: the formulas of its panels stand above their figures; elsewhere a press opens
     them.
     studied: the concept of the charts in it into which one zooms, and in which one measures.
@@ -145,6 +146,7 @@ class Tab:
 
     text: str = DEFAULT_TEXT
     own: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     of_first_stream: bool = False
     formula_first: bool = False
     studied: str = ""
@@ -167,6 +169,7 @@ ATTENTION = (
         "heads",
         "Heads",
         label="Each head",
+        words=("verify",),
         beside=(
             Tab(
                 "aggregated",
@@ -276,6 +279,7 @@ ARCHITECTURE = (
         },
         open_fold="flow",
         closed="Writes",
+        words=("lag",),
         studied="residual",
     ),
     Tab(
@@ -367,6 +371,7 @@ EXPERIMENT = (
     Tab(
         "edit",
         "Take out",
+        words=("effects", "only", "brush"),
         label="Edits",
         beside=(
             Tab(
@@ -425,6 +430,7 @@ TRAINING = (
     Tab(
         "live",
         "Train live",
+        words=("live_task", "live_unit"),
         leads={
             "heads": Lead("Keep and explore its heads"),
             "checkpoints": Lead("Keep and see its checkpoints"),
@@ -435,13 +441,21 @@ TRAINING = (
     ),
 )
 LEARN = (
-    Tab("lessons", "Lessons", nearest="heads", as_trained=True, is_step=False),
+    Tab(
+        "lessons", "Lessons", words=("my_lesson",), nearest="heads", as_trained=True, is_step=False
+    ),
     Tab(
         "concepts",
         "Concepts",
         label="Pictures",
         beside=(
-            Tab("claims", "Claims", nearest="heads", as_trained=True),
+            Tab(
+                "claims",
+                "Claims",
+                words=("claim_verdict", "claim_note"),
+                nearest="heads",
+                as_trained=True,
+            ),
             Tab(
                 "twins",
                 "Pre-LN vs post-LN",
@@ -493,7 +507,16 @@ LEARN = (
         formula_first=True,
     ),
 )
-CLASS = (Tab("classroom", "Class", nearest="heads", as_trained=True, is_step=False),)
+CLASS = (
+    Tab(
+        "classroom",
+        "Class",
+        words=("quiz", "answered"),
+        nearest="heads",
+        as_trained=True,
+        is_step=False,
+    ),
+)
 
 # By the names of their files in pages/.
 PLACES = {

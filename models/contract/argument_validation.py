@@ -15,6 +15,7 @@ from models.contract.arrays import as_array
 from models.contract.edits import Edit, PatchPath
 from models.contract.recording import Recording, from_end
 from models.contract.results import HeadScore
+from models.contract.spelling import there_are
 
 
 def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
@@ -169,7 +170,7 @@ def place_of(name: str, value: Any, n: int) -> int:
 def attention_of(card: Any, attentions: Collection[str], name: Any) -> str:
     """The name of an attention. Raises ValueError for one that is not there."""
     if name not in attentions:
-        raise ValueError(f"{card.name} has no attention {name!r}; it has {', '.join(attentions)}")
+        raise ValueError(f"{card.name} has no attention {name!r}; {there_are(name, attentions)}")
     return str(name)
 
 
@@ -254,8 +255,8 @@ def of_attention(model: Any, recording: Any, cell: HeadScore) -> HeadScore:
     expect_recording_of(model, recording)
     attention = next((each for each in recording.attention if each.name == cell.attention), None)
     if attention is None:
-        names = ", ".join(each.name for each in recording.attention)
-        raise ValueError(f"no attention is called {cell.attention!r}; there are {names}")
+        there = there_are(cell.attention, (each.name for each in recording.attention))
+        raise ValueError(f"no attention is called {cell.attention!r}; {there}")
     layers, heads, queries, keys = attention.pattern.shape
     return HeadScore(
         cell.attention,

@@ -25,7 +25,10 @@ def as_array(value: Any) -> np.ndarray:
         value = _of_torch(value)
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         value = value.get() if hasattr(value, "get") else np.from_dlpack(value)  # cupy: get()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # lists of other lengths
+        raise TypeError("an array of numbers, and not lists of different lengths") from error
     if array.dtype.kind == "V" or str(array.dtype) in ("bfloat16", "float16"):
         array = array.astype(np.float32)
     if array.dtype.kind not in "biuf":

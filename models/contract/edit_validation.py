@@ -22,6 +22,7 @@ from models.contract.edits import (
     last_of,
 )
 from models.contract.recording import Card
+from models.contract.spelling import there_are
 
 if TYPE_CHECKING:
     from models.network.config import Config
@@ -121,10 +122,12 @@ def path_error(edit: PathEdit, card: Card) -> str:
     if edit.attention == "cross":
         return f"“{edit}”: a path leads between the heads of one text"
     if edit.to not in ends:
-        return f"{kind} does not know {edit.to!r}; there are {', '.join(ends)}"
+        return f"{kind} does not know {edit.to!r}; {there_are(edit.to, ends)}"
     last = card.n_layer if edit.to == "resid" else card.n_layer - 1
     if edit.to_layer is None or not edit.layer < edit.to_layer <= last:
-        return f"“{edit}”: the path leads to a layer from {edit.layer + 1} to {last}"
+        later = f"{edit.layer + 1}" + f" to {last}" * (last > edit.layer + 1)
+        there = f"to_layer can be {later}" if edit.layer < last else "none comes after it"
+        return f"“{edit}”: a path leads from layer {edit.layer} to a later one; {there}"
     if edit.to == "resid":
         return "" if edit.to_head is None else f"“{edit}”: a path to the stream names no head there"
     if edit.to_head is None or not 0 <= edit.to_head < card.n_head:

@@ -19,12 +19,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from models.contract.arrays import Numbers
+from models.contract.spelling import there_are
 
 # What may stand in the place of a model's own positions, see OtherPositions.
 POSITIONS = ("sinusoids", "random", "rotary", "distance")
@@ -102,8 +103,9 @@ class Edit:
     def _option_error(self, field: str, options: Iterable[str | None]) -> str:
         if getattr(self, field) in options:
             return ""
-        listed = ", ".join(filter(None, options))
-        return f"{type(self).__name__} does not know {getattr(self, field)!r}; there are {listed}"
+        value = getattr(self, field)
+        there = there_are(str(value), filter(None, options))
+        return f"{type(self).__name__} does not know {value!r}; {there}"
 
 
 E = TypeVar("E", bound=Edit)
@@ -625,9 +627,14 @@ class WithNumbers(Edit):
         return "" if is_fit else f"“{self}”: the number must be finite in 32 bits"
 
     @property
+    def rows(self) -> int | None:
+        """How many tokens it has a vector for, None where all have the same."""
+        values = getattr(self, "values", None)
+        return None if values is None or values.array.ndim == 1 else len(values.array)
+
+    @property
     def stepwise(self) -> bool:
-        by_token = hasattr(self, "values") and self.values.array.ndim > 1
-        return getattr(self, "token", None) is None and not by_token
+        return getattr(self, "token", None) is None and self.rows is None
 
     def width_error(self, card: Any) -> str:
         """Error message for values of another width than what they are put into, "" for none."""
@@ -845,6 +852,11 @@ class CutEdge(Edit):
         heads = [[[head]] for head in places_of(self.head, n_head)]
         if not (heads and queries and keys):
             return
+        if not x[..., heads, queries, keys].any():
+            raise ValueError(
+                f"“{self}” cuts nothing: no head there may attend so, as a decoder’s tokens to "
+                "those after them"
+            )
         x[..., heads, queries, keys] = False
         for (query,) in queries:
             if not x[..., query, :].any(-1).all():
@@ -1135,7 +1147,7 @@ def from_json(data: dict) -> Edit:
     arguments = dict(data)
     name = arguments.pop("kind", None)
     if name not in KINDS:
-        raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
+        raise ValueError(f"no edit is called {name!r}; {there_are(str(name), KINDS)}")
     try:
         return KINDS[name](**arguments)
     except TypeError as error:
@@ -1260,7 +1272,7 @@ def _from_block(word: str) -> list[Edit]:
 def _from_word(word: str) -> Edit:
     name, *values = word.split(":")
     if name not in KINDS:
-        raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
+        raise ValueError(f"no edit is called {name!r}; {there_are(name, KINDS)}")
     kind = KINDS[name]
     kind_fields = fields(kind)
     if len(values) > len(kind_fields):
@@ -1291,3 +1303,9 @@ def __dir__() -> list[str]:
     arguments = {"NORMS", "NORM_PLACES", "PATH_ENDS", "POSITIONS", "SUBLAYERS"}
     functions = {"describe", "from_json", "from_line", "to_json", "to_line"}
     return sorted({"Edit", *KINDS, *arguments, *functions})
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        raise AttributeError(f"headlight.edits has no {name!r}; {there_are(name, KINDS)}")

@@ -57,6 +57,7 @@ from models.contract.results import (
     Sweep,
     TrainingStep,
 )
+from models.contract.spelling import there_are
 
 MODELS = (__package__ or "").rpartition(".")[0]  # the package of all models
 OWN = f"{MODELS}.own.own_source"  # the source of models in our own classes
@@ -80,6 +81,8 @@ def _told(recording: Recording) -> Recording:
     tell_cut(card.name, card.n_positions, source.tokens, recording.dropped)
     for each in target:
         tell_cut(card.name, card.n_positions, each.tokens, recording.target_dropped, "target")
+    if not recording.text.strip() and all(source.special):
+        tell(f"the text is empty: {card.name} reads its own special tokens alone")
     return recording
 
 
@@ -272,9 +275,8 @@ class Model:
         wanted = tuple(expect_several("sites", (sites,) if isinstance(sites, str) else sites))
         there = recording.stream(stream).sites
         if missing := [each for each in wanted if each not in there]:
-            raise ValueError(
-                f"stream {stream} has no site {missing[0]!r}; it has {', '.join(there)}"
-            )
+            near = there_are(missing[0], there)
+            raise ValueError(f"stream {stream} has no site {missing[0]!r}; {near}")
         if attention:
             names = [each.name for each in recording.attention]
             attention = attention_of(self.card, names, attention)
@@ -350,7 +352,12 @@ class Model:
         a text that leaves no room.
         """
         under = of_model(edits_of(edits), self.card)
-        return self._source.generate(self, expect_text(text), words_of(self.card, prefix), under)
+        if not isinstance(text, str):
+            raise TypeError(
+                "a text is a str here; token ids are written on after as prefix: "
+                'generate("", prefix=ids)'
+            )
+        return self._source.generate(self, text, words_of(self.card, prefix), under)
 
     def resume(self, recording: Recording, n_read: int) -> TextGenerator:
         """A text written on after the first `n_read` tokens of a decoder's recording, under its

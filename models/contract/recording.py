@@ -31,6 +31,7 @@ import numpy as np
 
 from models.contract.cancellation import expect_wanted
 from models.contract.edits import Edit
+from models.contract.spelling import there_are
 from models.version import VERSION
 
 # The first character of a token's label where the token goes on inside a word: "dev", "‧ices".
@@ -246,7 +247,7 @@ class Stream:
         expect_wanted()
         if site not in self.sites:
             raise KeyError(
-                f"stream {self.name} has no site {site!r}; it has {', '.join(self.sites)}"
+                f"stream {self.name} has no site {site!r}; {there_are(site, self.sites)}"
             )
         return self.resid[self.sites.index(site)]
 
@@ -474,7 +475,8 @@ class Recording:
         wanted = None if sites is None else tuple(sites)
         there = [site for stream in self.streams for site in stream.sites]
         if unknown := [site for site in wanted or () if site not in there]:
-            raise ValueError(f"no stream has a site {unknown[0]!r}; there are {', '.join(there)}")
+            near = there_are(unknown[0], there)
+            raise ValueError(f"no stream has a site {unknown[0]!r}; {near}")
         streams = (
             self.streams if wanted is None else tuple(s.of_sites(wanted) for s in self.streams)
         )
@@ -537,9 +539,8 @@ class Recording:
         for stream in self.streams:
             if stream.name == name:
                 return stream
-        raise ValueError(
-            f"no stream is called {name!r}; there are {', '.join(s.name for s in self.streams)}"
-        )
+        there = there_are(name, (each.name for each in self.streams))
+        raise ValueError(f"no stream is called {name!r}; {there}")
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else f"{self.text[:59]}…"

@@ -270,6 +270,10 @@ def labels_of(tokens: Any) -> tuple[str, ...]:
         if tokens.ndim == 2 and len(tokens) > 1:
             raise ValueError(f"tokens are those of {len(tokens)} texts; give those of one")
         tokens = tokens.reshape(-1).tolist()
+    if isinstance(tokens, (list, tuple)) and any(isinstance(e, (list, tuple)) for e in tokens):
+        if len(tokens) > 1:
+            raise ValueError(SEVERAL.format(n=len(tokens)))
+        (tokens,) = tokens
     try:
         return tuple(
             each.decode("utf-8", "replace") if isinstance(each, bytes) else str(each)

@@ -23,6 +23,7 @@ from models.contract.edits import (
     ShuffleTokens,
     SiteEdit,
     Span,
+    WithNumbers,
     WithoutScale,
     applies,
     edited,
@@ -32,6 +33,7 @@ from models.contract.edits import (
     span_of,
 )
 from models.contract.recording import Stream, from_end
+from models.contract.spelling import there_are
 from models.tokens.tokenizer import Tokens
 
 Text = tuple[Tokens, str]
@@ -101,7 +103,8 @@ def _tokens_of_word(edit: Edit, word: str, text: Text | None) -> Span:
         if end > start and any(start < last and end > first for first, last in in_word)
     ]
     if not places:
-        raise ValueError(f"“{edit}”: no token of the text is of the word {word!r}")
+        there = there_are(word, dict.fromkeys(re.findall(r"\w+", written)))
+        raise ValueError(f"“{edit}”: no token of the text is of the word {word!r}; {there}")
     return span_of(places)
 
 
@@ -116,7 +119,8 @@ def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) ->
         for field, stream in edit.tokens().items():
             name = stream or next(iter(lengths))
             if name not in lengths:
-                raise ValueError(f"“{edit}”: no stream {stream!r}; there is {', '.join(lengths)}")
+                there = there_are(str(stream), lengths)
+                raise ValueError(f"“{edit}”: no stream {stream!r}; {there}")
             token, n = getattr(edit, field), lengths[name]
             token = last_of(token) if isinstance(token, str) else token
             # Vectors of another text are put in at as many tokens as there are.
@@ -124,6 +128,25 @@ def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) ->
             if token is not None and (token < 0 or (is_past and not isinstance(edit, PatchSite))):
                 counted = "from 0" if n is None else f"0 to {n - 1}"
                 raise ValueError(f"“{edit}”: {name} has tokens {counted} there")
+        _expect_rows(edit, lengths)
+
+
+def _expect_rows(edit: Edit, lengths: Mapping[str, int | None]) -> None:
+    """Raises ValueError for an edit with a vector for each token of another number of them."""
+    if not isinstance(edit, WithNumbers) or (rows := edit.rows) is None:
+        return
+    of = getattr(edit, "stream", None) or _query_of(getattr(edit, "attention", ""))
+    n = lengths.get(of or next(iter(lengths)))
+    if n is not None and rows != n:
+        raise ValueError(
+            f"“{edit}” has {rows} rows, and {of or next(iter(lengths))} has {n} tokens there; give "
+            "one vector, or one for each token"
+        )
+
+
+def _query_of(attention: str) -> str | None:
+    """The stream whose tokens are the queries of an attention, None for the first."""
+    return "decoder" if attention == "cross" else attention.removesuffix("self").strip() or None
 
 
 def expect_followed(edits: tuple[Edit, ...], streams: Iterable[Stream]) -> None:
@@ -136,9 +159,8 @@ def expect_followed(edits: tuple[Edit, ...], streams: Iterable[Stream]) -> None:
             continue
         of = passed[edit.stream or next(iter(passed))]
         if edit.site not in of.sites:
-            raise ValueError(
-                f"“{edit}”: no site {edit.site!r}; stream {of.name} has {', '.join(of.sites)}"
-            )
+            there = there_are(edit.site, of.sites)
+            raise ValueError(f"“{edit}”: no site {edit.site!r} of stream {of.name}; {there}")
 
 
 def fitting_edits(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:

@@ -72,8 +72,8 @@ class Patch(Edit):
     """Vectors of another run, put in at a named place: what a PatchHead or PatchSite becomes when a
     pass begins.
 
-    values (token, width) replace as many tokens as there are; `head`: of that head alone; `token`:
-    at that place alone.
+    values (token, width), or (row, token, width) for the rows of a batch, replace as many tokens as
+    there are; `head`: of that head alone; `token`: at that place alone.
     """
 
     borrows = True
@@ -91,9 +91,9 @@ class Patch(Edit):
         return self.name
 
     def on(self, x: Tensor, allowed: Tensor | None = None) -> None:
-        n = min(x.shape[-2], len(self.values))
+        n = min(x.shape[-2], self.values.shape[-2])
         at = slice(n) if self.token is None else slice(min(self.token, n), min(self.token + 1, n))
-        x[..., at, :] = self.values[at]
+        x[..., at, :] = self.values[..., at, :]
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from models.contract.edits import Edit, PatchHead, PatchPath, PatchSite
 from models.contract.model import OWN, Model
 from models.contract.notices import tell_cut
 from models.contract.recording import Attention, Card, NotFinite, Recording
+from models.contract.spelling import there_are
 from models.network import devices, generation, quantization
 from models.network.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
 from models.network.attention import MultiHeadAttention, self_attention_mask, self_attention_masks
@@ -503,8 +504,10 @@ def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Edit, 
             stream = edit.stream or next(iter(vectors))
             sites = [site for site in vectors.get(stream, {}) if not site.endswith(".z")]
             if edit.site not in sites:
-                detail = f"has {', '.join(sites)}" if sites else f"is none of {', '.join(vectors)}"
-                raise ValueError(f"{edit}: no site {edit.site!r}; stream {stream} {detail}")
+                if not sites:
+                    raise ValueError(f"{edit}: no stream {stream!r}; {there_are(stream, vectors)}")
+                there = there_are(edit.site, sites)
+                raise ValueError(f"{edit}: no site {edit.site!r} of stream {stream}; {there}")
             n = len(vectors[stream][edit.site])
             if edit.token is not None and not 0 <= edit.token < n:
                 raise ValueError(f"{edit}: the other text has tokens 0 to {n - 1} there")

@@ -47,6 +47,7 @@ from models.contract.edits import (
 from models.contract.notices import tell, tell_cut
 from models.contract.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
 from models.contract.results import Attribution, Beam, Lens, Part, ResidualGradients, SeededSampling
+from models.contract.spelling import there_are
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.network import buffer_pool
 from models.network.edit_ops import (
@@ -277,9 +278,11 @@ def _lent(edit: Edit, donor: Callable[[str], Recording]) -> Edit:
     streams = donor(edit.text).streams
     stream = next((each for each in streams if edit.stream in (None, each.name)), None)
     if stream is None or edit.site not in stream.sites:
-        detail = f"is none of {', '.join(each.name for each in streams)}"
-        detail = detail if stream is None else f"{stream.name} has {', '.join(stream.sites)}"
-        raise ValueError(f"{edit}: no site {edit.site!r}; stream {detail}")
+        if stream is None:
+            there = there_are(str(edit.stream), (each.name for each in streams))
+            raise ValueError(f"{edit}: no stream {edit.stream!r}; {there}")
+        there = there_are(edit.site, stream.sites)
+        raise ValueError(f"{edit}: no site {edit.site!r} of stream {stream.name}; {there}")
     if edit.token is not None and not 0 <= edit.token < len(stream.tokens):
         raise ValueError(f"{edit}: the other text has tokens 0 to {len(stream.tokens) - 1} there")
     return SetSite(Numbers(stream.at(edit.site)), edit.site, edit.token, edit.stream)
@@ -760,7 +763,7 @@ def _integrated_twice(
         return float(value.detach()), slope
 
     with torch.enable_grad():
-        return path_integral.shares_of(slopes, steps)
+        return path_integral.shares_of(path_integral.one_by_one(slopes), steps)
 
 
 def _integrated(
@@ -812,7 +815,7 @@ def _integrated(
         # (text, token, d_model), or (token, text, d_model) of one text
         return score.item(), (gradient * way).sum(-1).flatten().numpy()
 
-    return path_integral.shares_of(slopes, steps)
+    return path_integral.shares_of(path_integral.one_by_one(slopes), steps)
 
 
 # A LayerNorm of any kind, in a model's own code, held at the spread it has on one vector.

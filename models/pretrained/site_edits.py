@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from models.contract.edits import Edit, SetNeuron, SiteEdit, StreamEdit, edited, of_stream
 from models.contract.recording import Stream
+from models.contract.spelling import there_are
 from models.pretrained.hooks import Change, HookPoint
 from models.pretrained.probing import StreamPlan, nearly_equal
 
@@ -54,9 +55,8 @@ def _change(plan: StreamPlan, edit: Edit, name: str) -> tuple[HookPoint, Change]
     assert isinstance(edit, SiteEdit)
     sites = dict(plan.sites)
     if edit.site not in sites:
-        raise ValueError(
-            f"“{edit}”: no site {edit.site!r}; stream {plan.name} has {', '.join(sites)}"
-        )
+        there = there_are(edit.site, sites)
+        raise ValueError(f"“{edit}”: no site {edit.site!r} of stream {plan.name}; {there}")
     (place, factor), *more = sites[edit.site]
     if more or factor != 1.0:
         raise ValueError(f"“{edit}”: {name} has no one tensor there that could be changed")

@@ -271,6 +271,7 @@ def _norms(
 
 
 ROWS_PER_BATCH = 32  # of a Jacobian: bounds its memory at 512 tokens
+TOKENS_AT_ONCE = 512  # of the rows of one pass along the way of integrated gradients
 
 
 # Where a gradient is taken: a site of a stream, or of an attention a layer's "pattern" or "z".
@@ -423,15 +424,25 @@ def integrated(
         first = store.tensors[site].detach()
     way = embedded - first
 
-    def slopes(place: float) -> tuple[float, np.ndarray]:
+    def some(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of places that are rows of one pass."""
         checkpoint()
+        at = torch.tensor(places, dtype=way.dtype)[:, None, None]
         with torch.enable_grad():
-            start = (first + way * place).requires_grad_()
-            last = last_vectors(model, recording, patches={stream: Patch(site, start)})
-            scores = model.network.logits(last[0, token])
-            score = scores[word] if against is None else scores[word] - scores[against]
-            (gradient,) = torch.autograd.grad(score, start)
-        return score.item(), (gradient * way).sum(-1).numpy()
+            start = (first + way * at).requires_grad_()
+            patches = {stream: Patch(site, start)}
+            last = last_vectors(model, recording, patches=patches, rows=len(places))
+            scores = model.network.logits(last[:, token])
+            score = scores[:, word] if against is None else scores[:, word] - scores[:, against]
+            (gradient,) = torch.autograd.grad(score.sum(), start)
+        return score.detach().numpy(), (gradient * way).sum(-1).numpy()
+
+    at_once = max(1, TOKENS_AT_ONCE // sum(len(each.ids) for each in recording.streams))
+
+    def slopes(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [some(places[at : at + at_once]) for at in range(0, len(places), at_once)]
+        scores, of_places = zip(*parts)
+        return np.concatenate(scores), np.concatenate(of_places)
 
     return path_integral.shares_of(slopes, steps)
 
@@ -441,10 +452,12 @@ def last_vectors(
     recording: Recording,
     tape: Callable[[str], Tape] = lambda stream: no_tape,
     patches: Mapping[str, Patch] = MappingProxyType({}),
+    rows: int = 1,
 ) -> Tensor:
-    """A model's last vectors (1, token, d_model) under a recording's edits. By the names of
-    streams: tape makes the one of a stream, patches are what is put into it."""
-    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    """A model's last vectors (row, token, d_model) under a recording's edits, its text in so many
+    rows. By the names of streams: tape makes the one of a stream, patches are what is put into
+    it."""
+    ids = [torch.tensor(each.ids).expand(rows, -1) for each in recording.streams]
     names = [each.name for each in recording.streams]
     edits = [(*recording.edits, *filter(None, (patches.get(name),))) for name in names]
     if not isinstance(model.network, EncoderDecoder):

@@ -25,6 +25,7 @@ from models.contract.edits import (
 )
 from models.contract.recording import Attention, Recording, Stream
 from models.contract.results import Attribution, Lens, Part
+from models.contract.spelling import there_are
 from models.network.attention import MultiHeadAttention
 from models.network.config import ACTIVATIONS
 from models.network.layers import Norm, is_rms
@@ -342,7 +343,8 @@ def states(stream: Stream, only: tuple[str, ...] | None = None) -> tuple[str, ..
     if only is None:
         return there
     if missing := [site for site in only if site not in there]:
-        raise ValueError(f"the readout fits no site {missing[0]!r} of stream {stream.name}")
+        near = there_are(missing[0], there)
+        raise ValueError(f"the readout fits no site {missing[0]!r} of stream {stream.name}; {near}")
     return tuple(site for site in there if site in only or site == there[-1])
 
 

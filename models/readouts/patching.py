@@ -20,6 +20,7 @@ from models.contract.edits import Edit, PathEdit, place_of
 from models.contract.notices import tell, tell_cut
 from models.contract.recording import Recording, Stream, from_end
 from models.contract.results import Sweep
+from models.contract.spelling import there_are
 from models.network.layers import Patch, Patches, SitePatches
 from models.network.own_model import OwnModel, activations, head_output_site, record
 from models.network.transformer import EncoderDecoder
@@ -46,8 +47,8 @@ def patch_heads(
     decoder reads its unpatched output. Raises ValueError as `record` does, and for a token or word
     that does not exist."""
     if attention not in model.capabilities.attention:
-        there = ", ".join(model.capabilities.attention)
-        raise ValueError(f"no attention is called {attention!r}; there are {there}")
+        there = there_are(attention, model.capabilities.attention)
+        raise ValueError(f"no attention is called {attention!r}; {there}")
     run = run_of(model, text, donor, edits, token, id, against)
     layers, heads = tuple(range(run.n_layer(attention))), tuple(range(model.card.n_head))
     places = {layer: (attention, layer, "z") for layer in layers}

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
-from models.contract.argument_validation import expect_recording
+from models.contract.argument_validation import (
+    edits_of,
+    expect_model,
+    expect_recording,
+    text_or_ids,
+)
 from models.contract.cancellation import NoRoom
 from models.contract.edits import Edit
 from models.contract.model import Model
@@ -29,10 +34,12 @@ class Run:
     """The arguments of a recording, without the recording: light enough to be stored for every
     visitor.
 
-    model: its name. target: what a translator's decoder reads, see `Model.record`. contents: digest
-    of the recording that a caller handed in, "" for none. ids: the token ids that are read in the
-    place of the text, which is what they spell; None where the text is read. covered: the place
-    that a reader is asked for, whose word no label tells, as of `Recording.covering`."""
+    model: its name, or a loaded or wrapped model, whose name it is then. text: or token ids, as of
+    `Model.record`. edits: several, or one. target: what a translator's decoder reads, see
+    `Model.record`. contents: digest of the recording that a caller handed in, "" for none. ids: the
+    token ids that are read in the place of the text, which is what they spell; None where the text
+    is read. covered: the place that a reader is asked for, whose word no label tells, as of
+    `Recording.covering`."""
 
     model: str
     text: str
@@ -42,6 +49,22 @@ class Run:
     ids: tuple[int, ...] | None = None
     covered: int | None = None
     _at_hand: ClassVar[weakref.ref[Recording] | None] = None
+
+    def __post_init__(self) -> None:
+        """Takes a loaded model by its name, one edit for several, and ids in the place of the text.
+        Raises TypeError for what is none of these."""
+        model: Any = self.model
+        if isinstance(model, Model):
+            host.current.adopt(model)
+            object.__setattr__(self, "model", model.name)
+        elif not isinstance(model, str):
+            expect_model(model)
+        if not isinstance(self.edits, tuple) or not all(isinstance(e, Edit) for e in self.edits):
+            object.__setattr__(self, "edits", edits_of(self.edits))
+        if not isinstance(self.text, str):
+            read = loaded(self.model).record(text_or_ids(self.text))
+            object.__setattr__(self, "text", read.text)
+            object.__setattr__(self, "ids", read.text_or_ids if read.as_ids else None)
 
     @classmethod
     def of(cls, source: Run | Recording | Model, model: Model | None = None) -> Run:

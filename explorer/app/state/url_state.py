@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from time import monotonic
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -17,8 +16,8 @@ from explorer.app.state.models import is_loaded
 from explorer.app.state.settings import MAX_FIELD
 from explorer.app.state.visit import ReplacedModel, visit
 from explorer.panels import choice, link_words, spec
-from explorer.panels.choice import EVERY, Choice, Parameter
-from explorer.screens import needs
+from explorer.panels.choice import EVERY, Parameter
+from explorer.screens import known_words, needs
 from explorer.screens.needs import Unmet
 from explorer.text import places
 from explorer.wording import templates
@@ -30,65 +29,12 @@ from models.runtime.run import Run
 ADDRESS = templates.sentences("frame", "address")
 
 
-@dataclass(frozen=True)
-class OnScreen:
-    """Selection in a text and a model on every tab, as words of the address; "" for what a tab
-    opens on."""
-
-    attention: Annotated[
-        str,
-        Choice(
-            of="model",
-            help="which attention of a model with several: `encoder`, `decoder` or `cross`",
-        ),
-    ] = ""
-    layer: Annotated[str, Choice(of="model", help="the layer, from 0")] = ""
-    head: Annotated[str, Choice(of="model", help="the head, from 0")] = ""
-    token: Annotated[
-        str,
-        Choice(
-            of="text",
-            help="the selected token's place in the text, from 0, or its word: `word=it`; `every`: "
-            "no word is selected",
-        ),
-    ] = ""
-    source: Annotated[
-        str,
-        Choice(of="text", help="the other text's selected token, between two texts, or its word"),
-    ] = ""
-    weight_at: Annotated[
-        str, Choice(of="text", help="the selected weight: its query and key, a dot between them")
-    ] = ""
-    stream: Annotated[
-        str,
-        Choice(of="model", help="the residual stream of a model with two: `encoder` or `decoder`"),
-    ] = ""
-    target: Annotated[
-        str, Choice(of="model", help="the text that a translator's decoder reads")
-    ] = ""
-    edits: Annotated[
-        str,
-        Choice(help="edits of the model: `WithoutScale`; `off=0.3,1.5` switches these heads off"),
-    ] = ""
-    covered: Annotated[
-        str,
-        Choice(
-            of="text",
-            help="the place of the last text, from 0, whose word is asked for: nothing tells it",
-        ),
-    ] = ""
-    lesson: Annotated[
-        str, Choice(help="the lesson that is followed: its name, or the lesson whole")
-    ] = ""
-    lesson_step: Annotated[str, Choice(help="its step, from 1")] = ""
-    lesson_word: Annotated[str, Choice(of="text", help="the token that it follows, from 0")] = ""
-
-
 _of_tabs: dict[str, tuple[Parameter, ...]] = {}  # what a tab declares itself, by the tab's function
 
 
 def declare(tab: str, *choices: Parameter) -> None:
-    """Take the choices that a tab declares, beside those of its panels, into the address."""
+    """Take the choices that a tab declares, beside those of its panels, into the address; its row
+    of the table of tabs names those that no panel has (`words`)."""
     _of_tabs[tab] = choices
     declared.cache_clear()
     _every.cache_clear()
@@ -97,7 +43,7 @@ def declare(tab: str, *choices: Parameter) -> None:
 @cache
 def declared() -> dict[str, dict[str, Parameter]]:
     """The declared choices by their names in the address, of each by who declares it."""
-    on_screen = {"every page": choice.parameters(OnScreen)}
+    on_screen = {"every page": choice.parameters(known_words.OnScreen)}
     return choice.by_name(on_screen | spec.choices_by_panel() | _of_tabs)
 
 
