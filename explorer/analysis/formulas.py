@@ -81,6 +81,7 @@ class Name:
 Number = float | int | Sequence[tuple[float, ...]] | Sequence[tuple[Name, ...]]
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
+FEW_TERMS = 2  # of a sum whose numbers are long
 LONGEST_INDEX = 12  # characters of a word that is the index of a symbol
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
@@ -238,10 +239,11 @@ def _summed(
     letters: str,
     labels: Callable[[int], str] = str,
     write: Callable[[float], str] | None = None,
+    most: int = MOST_TERMS,
 ) -> dict[str, Any]:
     """A sum of products as `terms` lists it, and the names of its factors. letters: one for each of
-    the factors; labels: the index of a place."""
-    places = term_places(*factors)
+    the factors; labels: the index of a place; most: how many are listed."""
+    places = term_places(*factors, most=most)
     names = [
         tuple(Name(letter, shortened(labels(int(at)), LONGEST_INDEX)) for letter in letters)
         for at in places
@@ -249,7 +251,7 @@ def _summed(
     rest = len(factors[0]) - len(places)
     if rest:
         names.append((Name("", plural(rest, "other")),))
-    return {"sum": terms(*factors, write=write), "names": names}
+    return {"sum": terms(*factors, write=write, most=most), "names": names}
 
 
 # ---- one head ------------------------------------------------------------------------------------
@@ -277,7 +279,7 @@ def dot(at: RecordedPlace) -> Evidence:
     )
     cell = at.cell
     numbers: dict[str, Number] = {
-        **_summed(cell.q, cell.k, letters="qk"),
+        **_summed(cell.q, cell.k, letters="qk", most=FEW_TERMS),
         "dot": Written(cell.dots[cell.key], texts(cell).dot),
     }
     return Evidence(_compared(pairs), numbers)
@@ -426,26 +428,27 @@ def matrices(at: RecordedPlace) -> Evidence:
 
 
 def permutation(at: RecordedPlace) -> Evidence:
-    """Attention of the rows in another order beside its outputs in that order."""
+    """Attention of the rows in another order beside its outputs in that order; its numbers are one
+    weight in both orders."""
     _require_products(at)
     if not at.opened.allowed.all() or at.opened.query != at.opened.key:
         raise Untestable(REASONS("masked"))
-    cell = at.cell
-    values = cell.v[:, largest(cell.z)]
+    of, cell = at.opened, at.cell
+    order = np.random.default_rng(0).permutation(of.q.shape[2])
+    everywhere = np.ones(of.allowed.shape[1:], dtype=bool)
+
+    def weights(layer: int) -> np.ndarray:
+        q, k = (each[layer][:, order].astype(np.float64) for each in (of.q, of.k))
+        return tempered_softmax(q @ k.swapaxes(-1, -2) * of.scale[layer], everywhere)
 
     def pairs() -> Pairs:
-        of = at.opened
-        order = np.random.default_rng(0).permutation(of.q.shape[2])
-        everywhere = np.ones(of.allowed.shape[1:], dtype=bool)
-        for layer, (q, k, v) in enumerate(zip(of.q, of.k, of.v)):
-            q, k, v = (each[:, order].astype(np.float64) for each in (q, k, v))
-            weights = tempered_softmax(q @ k.swapaxes(-1, -2) * of.scale[layer], everywhere)
-            expected = of.pattern[layer].astype(np.float64) @ of.v[layer].astype(np.float64)
-            yield weights @ v, expected[:, order]
+        for layer, v in enumerate(of.v):
+            expected = of.pattern[layer].astype(np.float64) @ v.astype(np.float64)
+            yield weights(layer) @ v[:, order].astype(np.float64), expected[:, order]
 
-    named = _summed(cell.weights, values, letters="av", labels=at.key_word)
-    numbers = _of_value(at) | named
-    numbers |= {"other": named["sum"][::-1], "other_names": named["names"][::-1]}
+    there = np.argsort(order)
+    other = weights(at.layer)[at.head, there[at.token], there[cell.key]]
+    numbers: dict[str, Number] = {"a_ij": float(cell.weights[cell.key]), "other": float(other)}
     return Evidence(_compared(pairs), numbers)
 
 

@@ -821,10 +821,12 @@ function facts(pen, { facts: list, framed = [] }, { x, y, width }) {
     if (left > x && left + wide[at] > x + width) [left, top, tall] = [x, top + tall, 0];
     const fill = at ? undefined : look.primary;
     const style = { size: sizes[at], bold: true };
-    pen.text(left, top + 1.3 * letter, fact, { ...style, fill, room: width });
-    if (framed.some(([one]) => one === at))
+    const isFramed = framed.some(([one]) => one === at);
+    const begin = left + (isFramed ? 0.5 * letter : 0); // the frame is whole at an edge
+    pen.text(begin, top + 1.3 * letter, fact, { ...style, fill, room: width });
+    if (isFramed)
       pen.frame([
-        left - 0.3 * letter,
+        begin - 0.3 * letter,
         top + 0.1 * letter,
         pen.width(fact, style) + 0.6 * letter,
         2.3 * letter,
