@@ -183,8 +183,8 @@ def test_every_number_of_a_lesson_is_one_that_a_panel_hands_out() -> None:
 
 ATTENTION = (
     "flow recurrence positions.sentence positions.encoding positions.order shapes anatomy.weight "
-    "words saturation scoring combination temperature attention.heads concatenation words "
-    "attention.head flow words"
+    "words saturation scoring combination temperature attention.heads concatenation words flow "
+    "compare.heads words"
 )
 TRAINING = (
     "flow mask offset words loss.loss live checkpoints updates norm_steps network words loops flow "
@@ -268,7 +268,7 @@ def test_a_lesson_begins_as_it_goes_on() -> None:
 def test_a_worksheet_shows_what_the_step_shows() -> None:
     steps = lessons.on(Run("encoder", DEFAULT_TEXT), "lecture").items
     by_panel = {each.panel: worksheet.pictured(each) for each in steps}
-    assert by_panel["attention.head"].finding.startswith("▢ attends to ")
+    assert "Both predict “it”" in by_panel["compare.heads"].finding
     smollm2 = lessons.on(Run("decoder", NEPAL), "lecture").items
     (weight,) = [each for each in smollm2 if each.panel == "anatomy.weight"]
     assert f"“fluent” gives “N” {weight.number}" in worksheet.pictured(weight).finding

@@ -201,8 +201,6 @@ def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:
     said = link_words.with_key({key: word for key, word in words.items() if word})
     if panel == "anatomy.weight" and "weight_at" in said:
         said["token"], _, said["source"] = said["weight_at"].partition(".")
-    if "text" in said:
-        run = replace(run, text=said["text"])
     known = {each.name for each in spec.choices_by_panel()[panel]}
     try:
         edited = run.under(from_line(said["edits"])) if "edits" in said else run
@@ -362,14 +360,10 @@ def _head_to_take_out(of: Hero) -> dict[str, str]:
     }
 
 
-CHANGED = ("key", "old", "new", "text", "before")  # slots on a text with one word changed
-
-
 class Changed(NamedTuple):
-    """A text with one word changed: the token of the word, the word, the one in its place, and the
-    whole text with this."""
+    """A text with one word changed: the word, the one in its place, and the whole text with
+    this."""
 
-    token: int
     old: str
     new: str
     text: str
@@ -389,19 +383,19 @@ def _changed(run: Run, first: int = 0, hidden: int = -1) -> Changed | None:
         tokens = list(stream.tokens)
         tokens[at] = new
         if list(replace(run, text=text).recording().streams[0].tokens) == tokens:
-            return Changed(at, stream.tokens[at], new, text)
+            return Changed(stream.tokens[at], new, text)
     return None
 
 
 def _changed_slots(run: Run, of: Hero) -> dict[str, str]:
-    """A text with one word changed and the weight of that before, "" where none can be."""
+    """A text with one word changed, "" where none can be."""
     is_within = of.attention.key == of.attention.query
     changed = _changed(run, of.key, of.token) if is_within else None
-    if changed is None:
-        return dict.fromkeys((f"changed_{name}" for name in CHANGED), "")
-    before = float(of.attention.pattern[of.layer, of.head, of.query, changed.token])
-    values = (str(changed.token), *changed[1:], hundredths(before))
-    return {f"changed_{name}": value for name, value in zip(CHANGED, values)}
+    return {
+        "changed_old": changed.old if changed else "",
+        "changed_new": changed.new if changed else "",
+        "changed_text": changed.text if changed else "",
+    }
 
 
 def _another(stream: Stream, token: int) -> int:
