@@ -372,7 +372,8 @@ def mask(at: RecordedPlace) -> Evidence:
     if not masked.any():
         raise Untestable(REASONS("no_mask"))
     rows = np.flatnonzero(masked.any(axis=1))
-    row = int(rows[max(0, np.searchsorted(rows, at.token, "right") - 1)])  # its own or one before
+    place = int(np.searchsorted(rows, at.token, "right")) - 1
+    row = int(rows[max(0, place)])  # its own or one before
     numbers: dict[str, Number] = {}
     if at.attention.opens:
         allowed = at.attention.allowed[at.layer, row]

@@ -146,9 +146,9 @@ def hundredths(weight: float, decimals: int = 2) -> str:
     """A weight in two decimals, or in so many. What is neither nothing nor all is never said to
     be."""
     unit = 10.0**-decimals
-    if 0 < weight < HALF * unit:
+    if 0 < weight < 0.5 * unit:
         return f"< {unit:.{decimals}f}"
-    if 1 - HALF * unit <= weight < 1:
+    if 1 - 0.5 * unit <= weight < 1:
         return f"> {1 - unit:.{decimals}f}"
     return fixed(weight, decimals)
 
@@ -202,7 +202,7 @@ class _SlotFormatter(Formatter):
 
 
 FIXED = re.compile(r"\.\df")
-_WRITERS = {"%": percent, "w": hundredths, "+": signed}
+_WRITERS: dict[str, Callable[[float], str]] = {"%": percent, "w": hundredths, "+": signed}
 _SLOTS = _SlotFormatter()
 
 

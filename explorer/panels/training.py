@@ -371,7 +371,7 @@ def checkpoints(
     if step is not None and step not in steps:
         raise ValueError(shared("no_step", step=step, steps=", ".join(map(str, steps))))
     is_chosen = bool(pattern) or layer is not None
-    leads = None if is_chosen or run.covered is not None else answer_leads(run)
+    leads = None if is_chosen else answer_leads(run)
     first = None if leads is None else opening.lasting_lead(leads.by_step)
     at = len(steps) - 1 if first is None else first
     at = at if step is None else steps.index(step)
@@ -392,7 +392,7 @@ def checkpoints(
         jump, note = "", rest
     return Panel(
         title=words("title"),
-        finding=led + says,
+        finding=says if run.covered is not None else led + says,  # the answer is asked for
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)],
