@@ -179,6 +179,8 @@ def test_numbers_are_written_with_the_figures_that_make_the_line_true() -> None:
     total = filled("$terms = $s", numbers | {"s": -1.25})
     assert total and re.sub("<[^>]*>", "", html(total)) == "0.5·(−2)−0.25=−1.25"
     assert filled("$terms = $s", numbers) is None, "it is not true"
+    small = filled("$y = 1 + $f", {"y": 1.00125, "f": 0.00125})
+    assert small and re.sub("<[^>]*>", "", html(small)) == "1.001=1+0.00125", "the sum is seen"
     powers = [(2.48e7,), (8932.0,)]
     line = filled(
         "$p = e^$logit / {$powers}", {"logit": log(2.48e7), "powers": powers, "p": 0.9996}

@@ -178,6 +178,11 @@ LAWS: dict[str, Law] = {
     "feed_forward.units": lambda panel, at, _: f"layer {at.layer} at “" in caption(panel),
     "feed_forward.network": lambda panel, at, _: f"Layer {at.layer}, “" in caption(panel),
     "modern.gate": lambda panel, at, _: f"ayer {at.layer}" in caption(panel),
+    "loss.loss": lambda panel, at, numbers: (
+        not numbers["loss"]
+        or [fact[0] for fact in panel.figures[1].figures[0].facts]
+        == [numbers["loss"]["nats"].text, numbers["loss"]["loss"].text]
+    ),
     "logit_lens.lens": probability,
     "predictions.word": probability,
     "stages.exchanged": exchanged,

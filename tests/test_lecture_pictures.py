@@ -22,7 +22,7 @@ from explorer.analysis import (
     word_classes,
 )
 from explorer.analysis.measure import MeasureContext
-from explorer.figures.formatting import matches_text
+from explorer.figures.formatting import decimals_apart, hundredths, matches_text
 from explorer.figures.kinds import Factor, Product, factor
 from explorer.panels import (
     attribution,
@@ -204,18 +204,34 @@ def test_a_softmax_without_its_scale_has_less_gradient(model: str) -> None:
     run = Run(model, TEXT)
     of = run.recording().attention[0]
     panel = softmax.saturation(run, **AT)
-    scaled, raw = panel.figures
+    (figure,) = panel.figures
     allowed = of.allowed[1, 5]
     dots = np.asarray(of.k[1, 2], np.float64) @ of.q[1, 2, 5].astype(np.float64)
-    for figure, weights in (
-        (scaled, of.pattern[1, 2, 5].astype(np.float64)[allowed]),
-        (raw, probabilities(dots[allowed])),
+    for column, weights in enumerate(
+        (of.pattern[1, 2, 5].astype(np.float64)[allowed], probabilities(dots[allowed]))
     ):
         left = float((weights * (1 - weights)).sum())
-        assert figure.rows[-1].values[0] == pytest.approx(left, abs=PASSED)
-        assert sum(row.values[0] for row in figure.rows[:-1]) == pytest.approx(1, abs=PASSED)
-    assert raw.rows[-1].values[0] <= scaled.rows[-1].values[0]
-    assert raw.mark == (len(raw.rows) - 1, 0) and scaled.mark is None
+        assert figure.rows[-1].values[column] == pytest.approx(left, abs=PASSED)
+        total = sum(row.values[column] for row in figure.rows[:-1])
+        assert total == pytest.approx(1, abs=PASSED)
+    scaled, raw = figure.rows[-1].values
+    assert raw <= scaled and figure.mark == (len(figure.rows) - 1, 1)
+
+
+def test_the_weights_with_a_scale_and_without_are_told_apart_on_one_scale_of_bars() -> None:
+    run = Run("encoder", "The waiter brought the soup but it was cold.")
+    panel = softmax.saturation(run, 1, 7, 7)
+    (figure,) = panel.figures
+    (cold,) = [row for row in figure.rows if row.label == "cold"]
+    assert figure.shared and figure.high == 1 and cold.values[0] < cold.values[1] < 1
+    assert cold.texts == ("0.987", "> 0.999") and "> 0.999 of the weight instead of 0.987" in (
+        panel.finding
+    )
+    for one, other in ((0.5, 0.75), (0.987, 1 - 1e-12), (0.99, 0.994), (0.004, 0.0001)):
+        decimals = decimals_apart(one, other)
+        assert decimals is not None
+        assert len({hundredths(each, decimals).lstrip("<> ") for each in (one, other)}) == 2
+    assert decimals_apart(1 - 1e-9, 1 - 1e-12) is None
 
 
 @pytest.mark.slow

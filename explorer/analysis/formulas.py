@@ -44,7 +44,16 @@ from explorer.analysis.weight_texts import (
     terms,
     texts,
 )
-from explorer.figures.formatting import Written, plural, power, shortened
+from explorer.figures.formatting import (
+    MOST_DIGITS,
+    Written,
+    fixed,
+    matches_text,
+    parse_number,
+    plural,
+    power,
+    shortened,
+)
 from explorer.wording.templates import sentences
 from models.contract.edits import (
     OtherPositions,
@@ -72,6 +81,7 @@ class Name:
 Number = float | int | Sequence[tuple[float, ...]] | Sequence[tuple[Name, ...]]
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
+FEW_TERMS = 2  # of a sum whose numbers are long
 LONGEST_INDEX = 12  # characters of a word that is the index of a symbol
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
@@ -231,10 +241,11 @@ def _summed(
     letters: str,
     labels: Callable[[int], str] = str,
     write: Callable[[float], str] | None = None,
+    most: int = MOST_TERMS,
 ) -> dict[str, Any]:
     """A sum of products as `terms` lists it, and the names of its factors. letters: one for each of
-    the factors; labels: the index of a place."""
-    places = term_places(*factors)
+    the factors; labels: the index of a place; most: how many are listed."""
+    places = term_places(*factors, most=most)
     names = [
         tuple(Name(letter, shortened(labels(int(at)), LONGEST_INDEX)) for letter in letters)
         for at in places
@@ -242,7 +253,7 @@ def _summed(
     rest = len(factors[0]) - len(places)
     if rest:
         names.append((Name("", plural(rest, "other")),))
-    return {"sum": terms(*factors, write=write), "names": names}
+    return {"sum": terms(*factors, write=write, most=most), "names": names}
 
 
 # ---- one head ------------------------------------------------------------------------------------
@@ -270,7 +281,7 @@ def dot(at: RecordedPlace) -> Evidence:
     )
     cell = at.cell
     numbers: dict[str, Number] = {
-        **_summed(cell.q, cell.k, letters="qk"),
+        **_summed(cell.q, cell.k, letters="qk", most=FEW_TERMS),
         "dot": Written(cell.dots[cell.key], texts(cell).dot),
     }
     return Evidence(_compared(pairs), numbers)
@@ -362,11 +373,15 @@ def mask(at: RecordedPlace) -> Evidence:
     masked = ~at.attention.allowed[at.layer]
     if not masked.any():
         raise Untestable(REASONS("no_mask"))
-    row = at.token if masked[at.token].any() else int(masked.any(axis=1).argmax())
-    cell = at.layer, at.head, row, int(masked[row].argmax())
+    rows = np.flatnonzero(masked.any(axis=1))
+    place = int(np.searchsorted(rows, at.token, "right")) - 1
+    row = int(rows[max(0, place)])  # its own or one before
     numbers: dict[str, Number] = {}
     if at.attention.opens:
-        numbers = {"s_ij": float(at.attention.scores[cell]), "zero": 0}
+        allowed = at.attention.allowed[at.layer, row]
+        scores = at.attention.scores[at.layer, at.head, row, allowed].astype(np.float64)
+        sums = np.exp(scores)
+        numbers = {"powers": terms(sums), "zero": 0} if np.isfinite(sums.sum()) else {}
     return Evidence(lambda: consistency.masked_weights(at.context.recording), numbers)
 
 
@@ -416,26 +431,27 @@ def matrices(at: RecordedPlace) -> Evidence:
 
 
 def permutation(at: RecordedPlace) -> Evidence:
-    """Attention of the rows in another order beside its outputs in that order."""
+    """Attention of the rows in another order beside its outputs in that order; its numbers are one
+    weight in both orders."""
     _require_products(at)
     if not at.opened.allowed.all() or at.opened.query != at.opened.key:
         raise Untestable(REASONS("masked"))
-    cell = at.cell
-    values = cell.v[:, largest(cell.z)]
+    of, cell = at.opened, at.cell
+    order = np.random.default_rng(0).permutation(of.q.shape[2])
+    everywhere = np.ones(of.allowed.shape[1:], dtype=bool)
+
+    def weights(layer: int) -> np.ndarray:
+        q, k = (each[layer][:, order].astype(np.float64) for each in (of.q, of.k))
+        return tempered_softmax(q @ k.swapaxes(-1, -2) * of.scale[layer], everywhere)
 
     def pairs() -> Pairs:
-        of = at.opened
-        order = np.random.default_rng(0).permutation(of.q.shape[2])
-        everywhere = np.ones(of.allowed.shape[1:], dtype=bool)
-        for layer, (q, k, v) in enumerate(zip(of.q, of.k, of.v)):
-            q, k, v = (each[:, order].astype(np.float64) for each in (q, k, v))
-            weights = tempered_softmax(q @ k.swapaxes(-1, -2) * of.scale[layer], everywhere)
-            expected = of.pattern[layer].astype(np.float64) @ of.v[layer].astype(np.float64)
-            yield weights @ v, expected[:, order]
+        for layer, v in enumerate(of.v):
+            expected = of.pattern[layer].astype(np.float64) @ v.astype(np.float64)
+            yield weights(layer) @ v[:, order].astype(np.float64), expected[:, order]
 
-    named = _summed(cell.weights, values, letters="av", labels=at.key_word)
-    numbers = _of_value(at) | named
-    numbers |= {"other": named["sum"][::-1], "other_names": named["names"][::-1]}
+    there = np.argsort(order)
+    other = weights(at.layer)[at.head, there[at.token], there[cell.key]]
+    numbers: dict[str, Number] = {"a_ij": float(cell.weights[cell.key]), "other": float(other)}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -456,7 +472,7 @@ def concatenation(at: RecordedPlace) -> Evidence:
     heads = at.outputs
     dimension = largest(heads.total)
     parts = np.append(heads.by_head[:, dimension], heads.bias[dimension])
-    labels = lambda each: str(each) if each < len(parts) - 1 else "b"
+    labels = lambda each: f"head {each}" if each < len(parts) - 1 else "b"
     numbers = _summed(parts, letters="y", labels=labels)
     numbers |= {"y": float(heads.total[dimension]), "m": dimension}
     outputs = at.context.outputs()
@@ -700,15 +716,13 @@ def _encoding(at: RecordedPlace) -> tuple[Stream, np.ndarray]:
 
 def embedding(at: RecordedPlace) -> Evidence:
     """The root of d times a word's embedding and its position beside the first state."""
-    d = at.context.recording.model.d_model
     if "pos.wrote" not in at.stream.sites or not at.context.capabilities.scaled_embedding:
         raise Untestable(REASONS("not_scaled"))
     words = at.context.embeddings(at.stream.ids).astype(np.float64)
     places, sums = (residual.site_vectors(at.stream, each) for each in ("pos.wrote", "embed+pos"))
     dimension = largest(sums[at.token])
     numbers: dict[str, Number] = {
-        "d": d,
-        "e": float(words[at.token, dimension] / np.sqrt(d)),
+        "e": float(words[at.token, dimension]),
         "p": float(places[at.token, dimension]),
         "h": float(sums[at.token, dimension]),
         "m": dimension,
@@ -725,6 +739,9 @@ def _place_in_encoding(at: RecordedPlace, encoding: np.ndarray, pair: int) -> tu
     return d, pair, (max(at.token, 1) if n > 1 else 0) if at.position is None else at.position
 
 
+_wave = partial(fixed, decimals=4)  # near a crest it is not 1
+
+
 def sinusoids(at: RecordedPlace) -> Evidence:
     """Sines and cosines beside the positions that the model adds."""
     _, encoding = _encoding(at)
@@ -736,8 +753,8 @@ def sinusoids(at: RecordedPlace) -> Evidence:
         "m": 2 * pair,
         "even": 2 * pair,
         "odd": 2 * pair + 1,
-        "sin": float(drawn[2 * pair]),
-        "cos": float(drawn[2 * pair + 1]),
+        "sin": Written.by(_wave, drawn[2 * pair]),
+        "cos": Written.by(_wave, drawn[2 * pair + 1]),
     }
     return Evidence(_compared(lambda: [(positions.table(*encoding.shape), encoding)]), numbers)
 
@@ -827,7 +844,8 @@ def jacobian(at: RecordedPlace) -> Evidence:
         raise Untestable(REASONS("no_residual"))
     d = len(jacobian.total)
     check = Check("", SUM_ROUNDING, d * d, jacobian.error, of.name, float(jacobian.total[0]))
-    return Evidence(lambda: check, {"f": jacobian.first[0], "total": jacobian.first[1]})
+    f, total = jacobian.entries
+    return Evidence(lambda: check, {"f": f, "total": total, "m": jacobian.component})
 
 
 def jacobian_product(at: RecordedPlace) -> Evidence:
@@ -875,6 +893,16 @@ def _derivative(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> 
     return ((function(x + steps) - function(x - steps)) / (2 * STEP)).T
 
 
+def mean_factor(left: float, steps: int) -> Written:
+    """The factor of each of so many steps that together leave a rest, in the fewest figures with
+    which its power is that rest as it is written."""
+    factor = left ** (1 / steps)
+    texts = (power(factor, digits) for digits in range(3, MOST_DIGITS))
+    rest = power(left)
+    make = lambda text: matches_text(rest, parse_number(text) ** steps)
+    return Written(factor, next(filter(make, texts), power(factor)))
+
+
 def recurrence(at: RecordedPlace) -> Evidence:
     """The product of an untrained recurrent network's Jacobians over the tokens beside the
     derivative of its last state, taken numerically."""
@@ -900,7 +928,7 @@ def recurrence(at: RecordedPlace) -> Evidence:
     numbers: dict[str, Number] = {}
     if steps := len(gradients.from_word_to_word(stream)) - 1:
         left = float(at.context.recurrent_gradient()[0])
-        numbers = {"left": left, "factor": left ** (1 / steps), "steps": steps}
+        numbers = {"left": left, "factor": mean_factor(left, steps), "steps": steps}
     pairs = lambda: [(product(), _derivative(run, np.zeros(side)))]
     return Evidence(_compared(pairs), numbers)
 
@@ -1019,11 +1047,21 @@ def _units(at: RecordedPlace, gated: bool, relu: bool) -> FFNActivations:
     return activations
 
 
+def _told_by_few(parts: np.ndarray, total: np.ndarray) -> int:
+    """The component of a sum of vectors (part, d_model) of which the terms that are written one by
+    one make the largest share, among those of at least half of the largest."""
+    sizes = np.abs(parts.astype(np.float64))
+    few = np.sort(sizes, axis=0)[-MOST_TERMS:].sum(axis=0)
+    share = np.divide(few, sizes.sum(axis=0), out=np.zeros_like(few), where=sizes.sum(axis=0) > 0)
+    is_large = np.abs(total) >= np.abs(total).max() / 2
+    return int(np.where(is_large, share, -1.0).argmax())
+
+
 def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
     """The sum of what all hidden units write beside what the network wrote, at several tokens."""
     hidden, stream = _units(at, gated, relu), at.stream
     wrote = hidden.writes.sum(axis=0, dtype=np.float64) + hidden.bias
-    dimension = largest(wrote)
+    dimension = _told_by_few(hidden.writes, wrote)
     column = hidden.writes[:, dimension].astype(np.float64)
     weights = np.divide(column, hidden.after, out=np.zeros_like(column), where=hidden.after != 0)
     units = np.append(hidden.after.astype(np.float64), 1.0)
@@ -1095,7 +1133,7 @@ def readout(at: RecordedPlace) -> Evidence:
 
 def chain(at: RecordedPlace) -> Evidence:
     """The scores after each token, read one at a time, beside those of one pass over the text; and
-    the product of the probabilities of its tokens."""
+    the product of the probabilities of its tokens, those around the place one by one."""
     context = at.context
     _, stream = causal_attention(context.recording)
     context.require_readout()
@@ -1104,7 +1142,13 @@ def chain(at: RecordedPlace) -> Evidence:
         raise Untestable(REASONS("one_position"))
     logits = [context.logits(stream.name, place).astype(np.float64) for place in range(n - 1)]
     p = np.array([probabilities(each)[int(id)] for each, id in zip(logits, stream.ids[1:])])
-    factors = (*map(float, p[:MOST_TERMS]), float(np.prod(p[MOST_TERMS:])))
+    first = max(0, min(at.token - 1, len(p) - MOST_TERMS))
+    told = slice(first, first + MOST_TERMS)
+    rest = np.delete(p, told)
+    factors = (*map(float, p[told]), *([float(np.prod(rest))] if len(rest) else []))
+    words = [Name("p", shortened(each, LONGEST_INDEX)) for each in stream.tokens[1:][told]]
+    if len(rest):
+        words.append(Name("", "\u00a0· " + plural(len(rest), "other")))
     steps = min(n, MOST_STEPS)
 
     def pairs() -> Pairs:
@@ -1113,7 +1157,46 @@ def chain(at: RecordedPlace) -> Evidence:
         )
 
     whole = float(np.prod(p))
-    numbers: dict[str, Number] = {"product": [factors], "p": whole} if whole > 0 else {}
+    numbers: dict[str, Number] = {}
+    if whole > 0:
+        numbers = {"product": [factors], "names": [tuple(words)], "p": whole}
+    return Evidence(_compared(pairs), numbers)
+
+
+def loss(at: RecordedPlace) -> Evidence:
+    """-ln p of the right token at each place that has one beside the logarithm of the sum of all
+    powers less its logit; its numbers are those of the place's token, or of the nearest."""
+    context = at.context
+    context.require_readout()
+    targets = context.targets
+    if not targets:
+        raise Untestable(LACKS)
+    stream = output_stream(context.recording)
+    logits = [context.logits(stream.name, place).astype(np.float64) for place, _ in targets]
+    p = np.array([probabilities(each)[id] for each, (_, id) in zip(logits, targets)])
+    if not p.all():
+        raise Untestable(REASONS("no_chance"))
+    nats = -np.log(p)
+    own = int(np.abs(np.array([place for place, _ in targets]) - at.token).argmin())
+    labels = context.model.labels([id for _, id in targets])
+    word = lambda each: labels[each]
+
+    def pairs() -> Pairs:
+        tops = [each.max() for each in logits]
+        whole = [np.log(np.exp(each - top).sum()) + top for each, top in zip(logits, tops)]
+        yield (
+            nats,
+            np.array([total - each[id] for total, each, (_, id) in zip(whole, logits, targets)]),
+        )
+
+    numbers: dict[str, Number] = {
+        **_summed(nats, letters="ℓ", labels=word, write=fixed),
+        "word": [(Name("", shortened(word(own), LONGEST_INDEX)),)],
+        "p": float(p[own]),
+        "nats": Written.by(fixed, nats[own]),
+        "loss": Written.by(fixed, nats.mean()),
+        "n": len(targets),
+    }
     return Evidence(_compared(pairs), numbers)
 
 

@@ -13,6 +13,7 @@ from math import log
 import numpy as np
 
 from explorer.figures.csv import Columns, long_form
+from explorer.figures.formatting import tenths
 from explorer.wording.templates import sentences
 from models.contract.recording import CONTINUES, Stream
 from models.contract.results import Sampling, WholeWord, mask_pattern, probabilities, softmax
@@ -24,6 +25,19 @@ def first_piece(word: WholeWord, plain: Callable[[str], str] = str) -> str:
     """A token that begins a word of several, and the word: "N… (Nepali)". plain: writes each."""
     first = plain(word.pieces[0])
     return sentences("predictions", "word")("begins", first=first, word=plain(word.word))
+
+
+def of_whole(word: WholeWord) -> str:
+    """The probability of all of a word of several tokens, as it is written."""
+    return "at most " * word.cut + tenths(word.own)
+
+
+def as_whole(word: WholeWord | None, plain: Callable[[str], str] = str) -> str:
+    """A sentence on a word of several tokens and the probability of all of it, "" for none, to
+    stand behind one that names it by its first token."""
+    if word is None:
+        return ""
+    return sentences("predictions", "word")("as_whole", word=plain(word.word), p=of_whole(word))
 
 
 def without_mark(label: str, after_special: bool) -> str:

@@ -117,12 +117,14 @@ def powers(opened: WeightBreakdown, decimals: int) -> list[tuple[float, ...]]:
 
 
 def terms(
-    *factors: np.ndarray, write: Callable[[float], str] | None = None
+    *factors: np.ndarray,
+    write: Callable[[float], str] | None = None,
+    most: int = MOST_TERMS,
 ) -> list[tuple[float, ...]]:
     """A sum of products: the largest ones with their factors, and the rest in one. write: what
-    writes the first factors, None where any figures do."""
+    writes the first factors, None where any figures do; most: how many are listed."""
     products = np.prod(factors, axis=0)
-    order = term_places(*factors)
+    order = term_places(*factors, most=most)
     listed = []
     for at in order:
         first, *others = (float(each[at]) for each in factors)
@@ -132,10 +134,10 @@ def terms(
     return [*listed, (float(products.sum() - products[order].sum()),)]
 
 
-def term_places(*factors: np.ndarray) -> np.ndarray:
-    """The places of those products that `terms` lists one by one."""
+def term_places(*factors: np.ndarray, most: int = MOST_TERMS) -> np.ndarray:
+    """The places of those products that `terms` lists one by one, at most so many."""
     size = np.abs(np.prod(factors, axis=0))
-    order = results.largest(size, MOST_TERMS)
+    order = results.largest(size, most)
     return order[size[order] >= SMALLEST_TERM * size.max()]
 
 

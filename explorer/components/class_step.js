@@ -46,13 +46,17 @@ function place(at) {
   return `${path}?${choices}`;
 }
 
-/** The question of a step as one that a class answers in its own words. @param {any} steps */
-const ofStep = ({ question, answer, at, of }) => ({
+/** The answers that a class chooses from, and which is right; none of words that it types. @param {{ options?: string, right?: string }} steps */
+const toChoose = ({ options, right }) =>
+  options
+    ? { free: false, choices: options.split("\n"), right: Number(right) }
+    : { free: true, long: true, choices: [] };
+
+/** The question of a step, with answers to choose from or as one that a class answers in its own words. @param {any} steps */
+const ofStep = ({ question, answer, at, of, ...more }) => ({
   text: question.slice(0, LONGEST),
   says: answer.slice(0, LONGEST),
-  free: true,
-  long: true,
-  choices: [],
+  ...toChoose(more),
   to: place(at),
   of,
 });

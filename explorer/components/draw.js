@@ -237,15 +237,17 @@ export class Pen {
     }
   }
 
-  /** A frame around a number to which a formula comes, no narrower than it can be seen. @param {number[]} box left, top, width, height */
+  /** A frame around a number to which a formula comes, no narrower than it can be seen and whole at the left edge. @param {number[]} box left, top, width, height */
   frame([left, top, width, height]) {
-    const wide = Math.max(width, 0.5 * this.letter);
     const thick = Math.max(1.5, this.letter / 8);
+    const more = Math.max(0, 0.5 * this.letter - width) / 2;
+    const from = Math.max(1.2 * thick, left - more);
+    const wide = left + width + more - from;
     for (const [stroke, size] of [
       [this.look.paper, 2.4 * thick],
       [this.look.primary, thick],
     ])
-      this.rect(left - (wide - width) / 2, top, wide, height, {
+      this.rect(from, top, wide, height, {
         class: "framed",
         fill: "none",
         stroke,

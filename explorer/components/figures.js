@@ -300,12 +300,19 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   const room = (/** @type {(strip: any) => string} */ of) =>
     Math.max(0, ...list.map((strip) => pen.width(of(strip))));
   const sign = room((strip) => strip.sign) && letter;
+  const lengths = framed.map(([at, component]) => `${component} of ${list[at].values.length}`);
+  const columns = framed.filter((_, i) => lengths.indexOf(lengths[i]) === i);
+  const read = columns.length === 1 ? columns[0] : undefined; // the component that is read off
+  const textOf = (/** @type {any} */ { values, text }) => {
+    if (!read || values.length !== list[read[0]].values.length) return text;
+    return [num(values[read[1]]), text].filter(Boolean).join(/^×/.test(text) ? " " : " · ");
+  };
   const [names, texts] = [
     Math.min(
       0.45 * width,
       room((strip) => strip.label),
     ),
-    room((strip) => strip.text),
+    room(textOf),
   ];
   const pitch = (pen.least ? 1.7 : 2) * letter;
   const left = x + sign + names + 0.6 * letter;
@@ -328,10 +335,8 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
         fill: "none",
         stroke: blocks > 1 ? look.ink : look.border,
       });
-    pen.text(left + wide + 0.6 * letter, middle, strip.text, style);
+    pen.text(left + wide + 0.6 * letter, middle, textOf(strip), style);
   });
-  const lengths = framed.map(([at, component]) => `${component} of ${list[at].values.length}`);
-  const columns = framed.filter((_, i) => lengths.indexOf(lengths[i]) === i);
   for (const [at, component] of columns) {
     const n = list[at].values.length;
     const alike = [...list.keys()].filter((each) => list[each].values.length === n);
@@ -816,10 +821,12 @@ function facts(pen, { facts: list, framed = [] }, { x, y, width }) {
     if (left > x && left + wide[at] > x + width) [left, top, tall] = [x, top + tall, 0];
     const fill = at ? undefined : look.primary;
     const style = { size: sizes[at], bold: true };
-    pen.text(left, top + 1.3 * letter, fact, { ...style, fill, room: width });
-    if (framed.some(([one]) => one === at))
+    const isFramed = framed.some(([one]) => one === at);
+    const begin = left + (isFramed ? 0.5 * letter : 0); // the frame is whole at an edge
+    pen.text(begin, top + 1.3 * letter, fact, { ...style, fill, room: width });
+    if (isFramed)
       pen.frame([
-        left - 0.3 * letter,
+        begin - 0.3 * letter,
         top + 0.1 * letter,
         pen.width(fact, style) + 0.6 * letter,
         2.3 * letter,

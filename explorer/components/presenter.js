@@ -43,7 +43,7 @@ const HEADS = "[data-panel='attention.heads']";
 const FLOW = "[data-panel='architecture.flow']";
 const UNTITLED = ["steps", "flow", "paperfigure"]; // figures that name themselves
 const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
-const LEAST = 0.5; // of the screen, for the picture below a formula with its numbers
+const LEAST = 0.44; // of the screen, for the picture below a formula with its numbers
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;

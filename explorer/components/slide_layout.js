@@ -541,7 +541,10 @@ const CUTS = {
     const isWords = words?.length > 0;
     const [tall, broad] = isWords ? [most, wide] : SMALL_CELLS;
     const pick = isWords ? spread : around;
-    const wanted = [named(rows, says), named(columns, says)]; // whose names are written first
+    // Whose names are written first; a number of a sentence is no place on an axis of numbers.
+    const wanted = [rows, columns].map((/** @type {string[]} */ all) =>
+      all.every((each) => /^\d+$/.test(each)) ? [] : named(all, says),
+    );
     const down = pick(
       rows.length,
       [selected, ...marks.map(([at]) => at), ...wanted[0]].filter((at) => at >= 0),

@@ -142,11 +142,25 @@ def whole_percent(value: float) -> str:
     return "> 99%" if 0.99 < value < 1 else f"{value:.0%}"
 
 
-def hundredths(weight: float) -> str:
-    """A weight in two decimals. What is neither nothing nor all is never said to be."""
-    if 0 < weight < 0.005:
-        return "< 0.01"
-    return "> 0.99" if 0.995 <= weight < 1 else fixed(weight)
+def hundredths(weight: float, decimals: int = 2) -> str:
+    """A weight in two decimals, or in so many. What is neither nothing nor all is never said to
+    be."""
+    unit = 10.0**-decimals
+    if 0 < weight < 0.5 * unit:
+        return f"< {unit:.{decimals}f}"
+    if 1 - 0.5 * unit <= weight < 1:
+        return f"> {1 - unit:.{decimals}f}"
+    return fixed(weight, decimals)
+
+
+def decimals_apart(one: float, other: float, most: int = 6) -> int | None:
+    """The fewest decimals, from two, in which two weights are not the same number; None where that
+    takes more than `most`."""
+    for decimals in range(2, most + 1):
+        first, second = (hundredths(each, decimals).lstrip("<> ") for each in (one, other))
+        if first != second:
+            return decimals
+    return None
 
 
 def number(value: float) -> str:
@@ -188,7 +202,7 @@ class _SlotFormatter(Formatter):
 
 
 FIXED = re.compile(r"\.\df")
-_WRITERS = {"%": percent, "w": hundredths, "+": signed}
+_WRITERS: dict[str, Callable[[float], str]] = {"%": percent, "w": hundredths, "+": signed}
 _SLOTS = _SlotFormatter()
 
 

@@ -36,6 +36,7 @@ from explorer.figures.kinds import (
     Flow,
     FlowAttention,
     FlowBand,
+    FlowLane,
     FlowLayer,
     FlowLink,
     FlowStop,
@@ -61,6 +62,7 @@ from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
 from models.contract.recording import COVER, Attention, Recording, Stream
+from models.contract.results import WholeWord
 from models.runtime.caching import is_hurrying, loaded, memo
 from models.runtime.run import Run
 from models.tokens import chat
@@ -197,7 +199,8 @@ def flow(
     def make() -> tuple[Panel, flow_beam.BeamFacts | None]:
         panel, race = made()
         just_made.append(race)
-        return panel, flow_beam.told(race) if race else None
+        plain, drawn = run.recording(), panel.at["run"]
+        return panel, flow_beam.told(race, plain, drawn) if race else None
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
     machine = panel.figures[0]
@@ -220,7 +223,8 @@ def _under_beam(
     assert isinstance(machine, Flow)
     drawn = panel.at["run"]
     recording = drawn.recording()
-    machine = _with_whole_words(drawn, machine)
+    if told is not None:
+        machine = _with_whole_words(drawn, machine, told)
     if not is_hurrying():  # what is missing is not seen at once, and the page's own panel has it
         machine = flow_beam.with_words(told, recording, machine, race) if told else machine
     machine = replace(machine, current=_column(machine, beam))
@@ -289,32 +293,45 @@ def _covered(panel: Panel) -> Panel:
     )
 
 
-def _with_whole_words(run: Run, machine: Flow) -> Flow:
-    """The picture, whose words that come out are named by the whole ones that they begin."""
-    if not machine.words:
-        return machine
+def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flow:
+    """The picture, whose words that come out are named by the whole ones that they begin, each with
+    the probability of what it names, and what is said of them in the end."""
     recording, token = run.recording(), _last_token(machine)
-    if not logit_lens.predicts_next(recording):
-        return machine
-    first = run.under(()).recording()
-    lanes = [each.id for each in machine.lanes]
-    whole = loaded(first).words_after(first, token, lanes)
-    whole |= loaded(recording).words_after(recording, token)
-    is_special = bool(logit_lens.read_stream(recording).special[token])
-    written = partial(predictions.without_mark, after_special=is_special)
-    words = tuple(
-        replace(each, label=predictions.first_piece(whole[each.id], written))
-        if each.id in whole
-        else each
-        for each in machine.words
+    if told.temperature == 1 and logit_lens.predicts_next(recording):
+        lanes = [each.id for each in machine.lanes]
+        whole = loaded(recording).words_after(recording, token, lanes)
+        is_special = bool(logit_lens.read_stream(recording).special[token])
+        written = partial(predictions.without_mark, after_special=is_special)
+        words = tuple(
+            replace(each, label=predictions.first_piece(whole[each.id], written))
+            if each.id in whole
+            else each
+            for each in machine.words
+        )
+        race = tuple(
+            _whole(each, whole[each.id], written) if each.id in whole else each
+            for each in machine.lanes
+        )
+        is_kept = _leaders(race) == _leaders(machine.lanes)
+        machine = replace(machine, words=words, lanes=race if is_kept else machine.lanes)
+    name = model_name(recording)
+    last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, machine.lanes, name))
+    return replace(machine, stops=(*machine.stops[:-1], last))
+
+
+def _leaders(lanes: Sequence[FlowLane]) -> tuple[int, int]:
+    """The words (id) with the largest probability in the end, and without the run's edits."""
+    by_chance, by_were = (
+        max(lanes, key=lambda each: getattr(each, name)).id for name in ("chance", "were")
     )
-    race = tuple(
-        replace(each, rest=written(whole[each.id].word).removeprefix(each.label))
-        if each.id in whole
-        else each
-        for each in machine.lanes
-    )
-    return replace(machine, words=words, lanes=race)
+    return by_chance, by_were
+
+
+def _whole(lane: FlowLane, word: WholeWord, written: Callable[[str], str]) -> FlowLane:
+    """A word that races as the whole one that its token begins, with the probability of all of
+    it."""
+    rest = written(word.word).removeprefix(lane.label)
+    return replace(lane, rest=rest, chance=word.own, text=predictions.of_whole(word))
 
 
 def _machine(
@@ -638,7 +655,8 @@ def _figure(
 
 
 def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[FlowStop, ...]:
-    """What happens in each column and in the end. end: what that leads on to."""
+    """What happens in each column and in the end, which is not told yet where words race. end: what
+    that leads on to."""
     plain, ways = view.run.recording(), view.ways
     told = flow_beam.findings(race) if race else ()
     stops = []
@@ -659,9 +677,7 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 own = replace(_of_answer(own, race.cause), focus=focus)
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
             stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
-    last = _about_focus(plain, view.way, view.reading, view.focus)
-    if race is not None:
-        last = flow_beam.finding_of_end(race, plain, view.drawn, model_name(plain))
+    last = "" if race else _about_focus(plain, view.way, view.reading, view.focus)
     return (*stops, FlowStop(last, end.levels, end.restores or end.switch))
 
 

@@ -183,26 +183,51 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
     return Race(now.of(ids), before.of(ids), core, typed, temperature)
 
 
+class Ending(NamedTuple):
+    """What is said of the end: the word that leads there and the one that the run without edits
+    ends with (id), the word of the text where it is told (id), what is taken out, "" for nothing,
+    a word that rises by that, with its probability before and after, "" for none, and what of the
+    text makes the answer, "" where no head is told."""
+
+    lead: int
+    answer: int
+    actual: int | None
+    out: str
+    rises: str
+    reason: str
+
+
 class BeamFacts(NamedTuple):
     """What a race says, without the readings that it was read off: the token and the answer (id),
-    how many layers there are, what there is to guess, and the numbers of the prediction."""
+    how many layers there are, what there is to guess, the numbers of the prediction, the
+    temperature of the words in the end, and what is said there."""
 
     token: int
     answer: int
     n_layers: int
     asked: str
     numbers: Mapping[str, Written]
+    temperature: float
+    ending: Ending
 
     def question(self, model: str) -> str:
         """The sentences over the question."""
         return WORDS(f"asks_{self.asked or 'next'}", model=model)
 
 
-def told(race: Race) -> BeamFacts:
-    """What is kept of a race with its picture."""
+def told(race: Race, plain: Recording, drawn: Run) -> BeamFacts:
+    """What is kept of a race with its picture. plain: the recording without edits; drawn: the run
+    that is."""
     now = race.now
-    n_layers = len(now.way.layers)
-    return BeamFacts(now.way.token, race.answer, n_layers, now.asked, now.prediction.numbers)
+    return BeamFacts(
+        now.way.token,
+        race.answer,
+        len(now.way.layers),
+        now.asked,
+        now.prediction.numbers,
+        race.temperature,
+        _ending(race, plain, drawn),
+    )
 
 
 def asks(plain: Recording, race: Race) -> tuple[str, str, str]:
@@ -443,41 +468,57 @@ def _by_parts(race: Race, at: int) -> str:
     )
 
 
-def finding_of_end(race: Race, plain: Recording, drawn: Run, model: str) -> str:
-    """What the model says in the end; under edits how that changed."""
-    lead = race.lane(int(race.now.lens.final_id[0]))
-    kind = race.now.asked or "next"
+def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
+    """What is said of the end of a race."""
+    lead, actual = int(race.now.lens.final_id[0]), race.now.prediction.actual
     if race.before is None:
-        actual = race.now.prediction.actual
-        slots = {"model": model, "word": lead.label, "p": lead.text}
         is_told = race.now.way.recording.covered is None and actual in race.now.ids
-        if actual is not None and is_told and actual != lead.id:
-            there = race.lane(actual)
-            slots |= {"actual": there.label, "chance": there.text}
-            kind += "_other"
-        first = WORDS(f"ends_{kind}", **slots)
-        if why := reason(race):
-            first = WORDS("because", says=first.removesuffix("."), reason=why)
-        return f"{first} {WORDS('take_out')}"
-    fell = race.lane(race.answer)
+        shown = actual if is_told and actual != lead else None
+        return Ending(lead, race.answer, shown, "", "", reason(race))
     edits = tuple(each for each in drawn.edits if not isinstance(each, HideToken))
     out = interventions.taken_out(plain, edits) or WORDS("edits")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
         out = WORDS("head", layer=edits[0].layer, head=edits[0].head)
-    turned = lead.id != fell.id
-    first = WORDS("turned" if turned else "still", out=out, model=model, word=lead.label)
-    moved = "falls" if fell.chance < fell.were else "rises"
-    name = "same" if fell.text == fell.was_text else moved
-    parts = [WORDS(name, word=fell.label, before=fell.was_text, after=fell.text)]
     change = race.now.prediction.of.own - race.before.prediction.of.own
-    rival = lead.id if turned else int(largest(change, 1)[0])
-    if rival != fell.id and change[rival] >= flow_analysis.LEAST_RISE:
+    rival = lead if lead != race.answer else int(largest(change, 1)[0])
+    rises = ""
+    if rival != race.answer and change[rival] >= flow_analysis.LEAST_RISE:
         before, after = (
             tenths(float(each.prediction.of.own[rival])) for each in (race.before, race.now)
         )
-        word = race.now.label(rival)
-        parts.append(WORDS("rises", word=word, before=before, after=after))
-    return " ".join((first, *parts))
+        rises = WORDS("rises", word=race.now.label(rival), before=before, after=after)
+    return Ending(lead, race.answer, None, out, rises, "")
+
+
+def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
+    """What the model says in the end, by the words as they are drawn there; under edits how that
+    changed."""
+    ending, by_id = of.ending, {each.id: each for each in lanes}
+    lead, fell = by_id[ending.lead], by_id[ending.answer]
+    word, answer = lead.label + lead.rest, fell.label + fell.rest
+    if not ending.out:
+        kind, slots = of.asked or "next", {"model": model, "word": word, "p": lead.text}
+        if ending.actual is not None:
+            there = by_id[ending.actual]
+            slots |= {"actual": there.label + there.rest, "chance": there.text}
+            kind += "_other"
+        first = WORDS(f"ends_{kind}", **slots)
+        if ending.reason:
+            first = WORDS("because", says=first.removesuffix("."), reason=ending.reason)
+        return f"{first} {WORDS('take_out')}"
+    turned = "turned" if lead is not fell else "still"
+    moved = "falls" if fell.chance < fell.were else "rises"
+    name = "same" if fell.text == fell.was_text else moved
+    return " ".join(
+        filter(
+            None,
+            (
+                WORDS(turned, out=ending.out, model=model, word=word),
+                WORDS(name, word=answer, before=fell.was_text, after=fell.text),
+                ending.rises,
+            ),
+        )
+    )
 
 
 def reason(race: Race) -> str:

@@ -253,6 +253,8 @@ def _finding(run: Run, prediction: NextToken) -> str:
     first = prediction.listed[0]
     name = "finding_ends" if run.loaded.is_end(first.id) else "finding_next"
     lines.append(words(name, answer=prediction.label(first.id), p=tenths(first.own)))
+    if whole := predictions.as_whole(prediction.whole.get(first.id), prediction.unmarked):
+        lines.append(whole)
     if on.tokens[-1] == "␣" and not on.labels:
         lines.append(words("space"))
     return " ".join(lines)

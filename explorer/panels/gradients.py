@@ -16,7 +16,7 @@ from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import FirstStream, Word, expect_option, first_site, select_stream
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
-from models.contract.results import Decay
+from models.contract.results import Decay, Jacobian
 from models.runtime import registry
 from models.runtime.caching import depth_gradients, loaded, picture_name
 from models.runtime.run import Run
@@ -193,7 +193,7 @@ def jacobian(
                 y_title=words("y"),
                 log_y=True,
             ),
-            *([_entry(spectrum.first)] if spectrum.adds else []),
+            *([_entry(spectrum)] if spectrum.adds else []),
         ),
         table={"rank": range(1, len(spectrum.wrote) + 1)} | dict(series),
         details=words.lines("details" if spectrum.adds else "details_alone", **slots),
@@ -205,12 +205,13 @@ def jacobian(
     )
 
 
-def _entry(first: tuple[float, float]) -> Facts:
-    """The first entry of the Jacobian of an update, and of that of the sum."""
+def _entry(spectrum: Jacobian) -> Facts:
+    """The largest entry of the Jacobian of an update on its diagonal, and that of the sum there."""
     words = sentences(CONCEPT, "jacobian")
-    named = zip(first, ("entry_of_f", "entry_of_sum"))
+    named = zip(spectrum.entries, ("entry_of_f", "entry_of_sum"))
     return Facts(
-        title=words("entry"), facts=tuple((power(value), words(name)) for value, name in named)
+        title=words("entry", m=spectrum.component),
+        facts=tuple((power(value), words(name)) for value, name in named),
     )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from explorer.analysis import flow, opening, residual, word_classes
+from explorer.analysis import changes, flow, opening, residual, word_classes
 from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
@@ -36,6 +36,7 @@ FOLDER = Path(lesson.__file__).with_name("lessons")
 LONG = 60  # characters of a text up to which a sentence quotes it whole
 FEWEST = 3  # words that a text must have
 SENTENCE_ENDS = re.compile(r"(?<=[.?!]) ")
+HALF = 0.5  # of a probability, from which on it is lost in a vote
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
 
 
@@ -126,6 +127,8 @@ def _items(
     place = flow_way.asked_place(run, of.token) if asks else None
     covered = slots if place is None else _slots(run.covering(place), of) | predicted
     for each in steps:
+        if "changed" in each.get("needs", ()) and not slots["changed_text"]:
+            continue
         if place is not None and ANSWERS.search(f"{each}"):
             place = None
         if place is None:
@@ -156,12 +159,14 @@ def _parts(run: Run, recording: Recording) -> set[str]:
         "rotary": offers.positions == "rotary",
         "sinusoids": offers.positions == "sinusoids",
         "adds_positions": offers.positions in ("sinusoids", "learned"),
+        "later": recording.attention[-1].pattern.shape[0] > 1 < recording.model.n_head,
+        "changed": _changed(run) is not None,
     }
     return {name for name, is_there in there.items() if is_there}
 
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
-PLAIN = ("panel", "heading", "note", "question", "answer", "done")
+PLAIN = ("panel", "heading", "note", "question", "answer", "right", "done")
 
 
 def _item(
@@ -182,6 +187,8 @@ def _item(
         says=before.format_map(slots),
         number=number,
         rest=after.format_map(slots),
+        formula=written.get("formula", ""),
+        options="\n".join(written.get("options", ())).format_map(slots),
         **{name: written[name].format_map(slots) for name in PLAIN if name in written},
     )
 
@@ -192,6 +199,8 @@ def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:
     there."""
     panel, _, slot = name.partition(":")
     said = link_words.with_key({key: word for key, word in words.items() if word})
+    if panel == "anatomy.weight" and "weight_at" in said:
+        said["token"], _, said["source"] = said["weight_at"].partition(".")
     known = {each.name for each in spec.choices_by_panel()[panel]}
     try:
         edited = run.under(from_line(said["edits"])) if "edits" in said else run
@@ -333,6 +342,59 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "written": last.tokens[of.query],
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
         **_middle_update(run, last, of.query),
+        **_head_to_take_out(of),
+        **_changed_slots(run, of),
+    }
+
+
+def _head_to_take_out(of: Hero) -> dict[str, str]:
+    """A head that has a layer behind it, the one that a lesson follows where that has, another head
+    of its layer, and the layer behind it."""
+    layers, heads = of.attention.pattern.shape[:2]
+    layer = max(0, min(of.layer, layers - 2))
+    return {
+        "out_layer": str(layer),
+        "out_head": str(of.head),
+        "other_head": str((of.head + 1) % heads),
+        "later": str(layer + 1),
+    }
+
+
+class Changed(NamedTuple):
+    """A text with one word changed: the word, the one in its place, and the whole text with
+    this."""
+
+    old: str
+    new: str
+    text: str
+
+
+def _changed(run: Run, first: int = 0, hidden: int = -1) -> Changed | None:
+    """The text with a word of it in its opposite, that at a token where it has one and never the
+    hidden one; None for none, and where the other word is not one token as well."""
+    run = run.covering(None)
+    stream = run.recording().streams[0]
+    for at in (first, *range(len(stream.tokens))):
+        new = changes.opposites().get(stream.tokens[at])
+        if new is None or at == hidden:
+            continue
+        start, end = map(int, stream.spans[at])
+        text = f"{run.text[:start]}{new}{run.text[end:]}"
+        tokens = list(stream.tokens)
+        tokens[at] = new
+        if list(replace(run, text=text).recording().streams[0].tokens) == tokens:
+            return Changed(stream.tokens[at], new, text)
+    return None
+
+
+def _changed_slots(run: Run, of: Hero) -> dict[str, str]:
+    """A text with one word changed, "" where none can be."""
+    is_within = of.attention.key == of.attention.query
+    changed = _changed(run, of.key, of.token) if is_within else None
+    return {
+        "changed_old": changed.old if changed else "",
+        "changed_new": changed.new if changed else "",
+        "changed_text": changed.text if changed else "",
     }
 
 
@@ -361,7 +423,8 @@ OF_ANSWER = (
     *("ablated", "ablated_why"),
 )
 ANSWERS = re.compile(rf"\{{({'|'.join(OF_ANSWER)})\}}")
-OF_PREDICTION = (*OF_ANSWER, "shown", "hides")
+OF_VOTES = ("turns", "turned", "second_layer", "second_head", "second_turns", "second_turned")
+OF_PREDICTION = (*OF_ANSWER, *OF_VOTES, "shown", "hides")
 
 
 def _predicted(run: Run, of: Hero) -> dict[str, str]:
@@ -384,17 +447,25 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "begun": _begun(prediction),
         "rival": prediction.unmarked(prediction.labels[prediction.words[1].id]),
         **_ablated(drawn, of, prediction),
+        **_votes(drawn, of, prediction),
     }
+
+
+def _without(drawn: Run, of: Hero, layer: int, head: int) -> Prediction | None:
+    """What the model predicts for the word without a head of the attention that a lesson follows;
+    None where it cannot be taken out."""
+    edit = ZeroHead(flow.layer_numbers(of.attention)[layer], head, of.attention.name)
+    try:
+        return prediction_at(drawn.under((*drawn.edits, edit)), of.query)
+    except ValueError:
+        return None
 
 
 def _ablated(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
     """What the model predicts without the head that a lesson follows, in a sentence, and why; ""
     for both where the head cannot be taken out."""
-    layer = flow.layer_numbers(of.attention)[of.layer]
-    edit = ZeroHead(layer, of.head, of.attention.name)
-    try:
-        after = prediction_at(drawn.under((*drawn.edits, edit)), of.query)
-    except ValueError:
+    after = _without(drawn, of, of.layer, of.head)
+    if after is None:
         return dict.fromkeys(("ablated", "ablated_why"), "")
     answer, probability = after.answer
     stays = before.words[0].id == after.words[0].id
@@ -404,6 +475,24 @@ def _ablated(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
         "ablated": WORDS(f"ablated_{name}", after=probability, **slots),
         "ablated_why": WORDS(f"ablated_{name}_why", **slots),
     }
+
+
+def _votes(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
+    """What becomes of the prediction without the head that a lesson follows, and without the one
+    that gives its key the next most, which no sentence names the answer by: the place of what is
+    true among stays, is halved and turns."""
+    weights = of.attention.pattern[:, :, of.query, of.key].copy()
+    weights[of.layer, of.head] = -1
+    second = tuple(map(int, np.unravel_index(weights.argmax(), weights.shape)))
+    slots = {"second_layer": str(second[0]), "second_head": str(second[1])}
+    for name, place in (("", (of.layer, of.head)), ("second_", second)):
+        after, id = _without(drawn, of, *place), before.words[0].id
+        if after is None:
+            return dict.fromkeys(OF_VOTES, "")
+        left = float(after.of.own[id]) / before.words[0].own
+        turned = 2 if after.words[0].id != id else 1 if left <= HALF else 0
+        slots |= {f"{name}turned": str(turned), f"{name}turns": WORDS.lines("turns")[turned]}
+    return slots
 
 
 def _begun(prediction: Prediction) -> str:

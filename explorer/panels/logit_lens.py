@@ -13,7 +13,7 @@ import numpy as np
 
 from explorer.analysis import logit_lens, opening, residual
 from explorer.analysis.logit_lens import LensCell
-from explorer.analysis.predictions import first_piece
+from explorer.analysis.predictions import as_whole, first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.figures.formatting import Written, fixed, plural, tenths
 from explorer.figures.kinds import BarRow, Bars, Chart, Matrix, Series, TextTable
@@ -381,6 +381,8 @@ def _finding(on: Reading) -> str:
     name = logit_lens.site_name(on.lens.sites[min(site, last)])
     leads = words("from_last" if site >= last else "from_site", site=name, **slots)
     parts = [words(f"finding_{on.asks}", leads=leads, **slots)]
+    if whole := as_whole(on.whole.get(int(on.lens.final_id[on.column]))):
+        parts.append(whole)
     actual = int(on.actual[on.token])
     if actual not in (NONE, int(on.lens.final_id[on.token])):
         scores = loaded(on.recording).logits(on.recording, on.stream.name, on.token)

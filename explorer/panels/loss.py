@@ -3,7 +3,7 @@ and one step of training on a copy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -28,18 +28,20 @@ from models.runtime.run import Run
 CONCEPT = "loss"
 N_WORDS = 8  # words that are listed one by one
 MOST_TARGETS = 40  # that stand in a row
+LEAST_TENTH = 0.0005  # rounds to a tenth of a percent
 RATES = (0.0001, 0.001, 0.01, 0.1)
 
 
 def asked(run: Run, chosen: Mapping[str, Any]) -> int | None:
-    """The token whose loss a text opens on: the word that is hidden, else the last one with a
-    target."""
+    """The token whose loss a text opens on: the word that is hidden, else the one after which the
+    word that came has the largest."""
     recording = run.recording()
     if run.loaded.capabilities.no_readout:
         return None
     if can_hide(recording):
         return (masked_in(run) or (opening.masked_word(recording) or 0,))[0]
-    return len(logit_lens.read_stream(recording).tokens) - 2
+    targets = MeasureContext.of(run).targets
+    return targets[int(nats(run, targets).argmax())][0] if targets else 0
 
 
 Asked = Annotated[int | None, replace(TOKEN, suits=asked, checked=token_read)]
@@ -105,6 +107,18 @@ def losses(run: Run, token: int | None = None) -> Losses:
     return Losses(context, at, tuple(names), hides or bool(masked_in(run)))
 
 
+def nats(run: Run, targets: Sequence[tuple[int, int]]) -> np.ndarray:
+    """-ln p of the id that is right at each of some tokens of a run, (target)."""
+
+    def read() -> np.ndarray:
+        recording, of = run.recording(), dict(targets)
+        every = MeasureContext.of(run).model.each_logits(recording, recording.streams[-1].name)
+        scores = {at: log_softmax(each)[of[at]] for at, each in enumerate(every) if at in of}
+        return -np.array([scores[at] for at, _ in targets])
+
+    return run.memo(("loss of each", *targets), read)
+
+
 def log_softmax(scores: np.ndarray) -> np.ndarray:
     """ln p of scores (..., id), in 64 bits."""
     scores = scores.astype(np.float64)
@@ -131,41 +145,57 @@ def loss(run: Run, token: Asked = OPENS) -> Panel:
     of, words = losses(run, token), sentences(CONCEPT, "loss")
     stream = of.context.recording.streams[-1].name
     place, target = of.targets[of.at]
-    of_place = dict(of.targets)
-    nats, p = np.zeros(len(of.targets)), np.zeros(0)
-    for at, scores in enumerate(of.context.model.each_logits(of.context.recording, stream)):
-        if at in of_place:
-            log_p = log_softmax(scores)
-            nats[list(of_place).index(at)] = -log_p[of_place[at]]
-            p = np.exp(log_p) if at == place else p
+    each_nats = nats(of.context.run, of.targets)
+    p = np.exp(log_softmax(of.context.logits(stream, place)))
     gradient = p - (np.arange(len(p)) == target)
     slots = {
-        **{"target": of.words[of.at], "p": tenths(float(p[target])), "ids": f"{len(p):,}"},
-        **{"nats": fixed(float(nats[of.at])), "loss": fixed(float(nats.mean()))},
-        **{"tokens": plural(len(nats), "token"), "uniform": fixed(float(np.log(len(p))))},
+        **{"target": of.words[of.at], "p": _chance(float(p[target])), "ids": f"{len(p):,}"},
+        **{"nats": fixed(float(each_nats[of.at])), "loss": fixed(float(each_nats.mean()))},
+        **{"tokens": plural(len(each_nats), "token"), "uniform": fixed(float(np.log(len(p))))},
         "total": power(abs(float(gradient.sum())), 2),
         "pull": fixed(float(-gradient[target])),
     }
-    mean = "mean_hidden" if of.hidden and len(nats) == 1 else "mean"
+    mean = "mean_hidden" if of.hidden and len(each_nats) == 1 else "mean"
     return Panel(
         title=words("title"),
         finding=words("finding", **slots) + " " + words(mean, **slots),
         figures=(
-            of.row(np.exp(-nats), tuple(fixed(float(each)) for each in nats), words("row")),
-            _pulls(run, p, gradient, target, slots),
+            of.row(
+                np.exp(-each_nats), tuple(fixed(float(each)) for each in each_nats), words("row")
+            ),
+            Stack(
+                figures=(
+                    Facts(
+                        facts=(
+                            (slots["nats"], words("of_word", **slots)),
+                            (slots["loss"], words("of_text", **slots)),
+                        )
+                    ),
+                    _pulls(run, p, gradient, target, slots),
+                )
+            ),
         ),
         table={
             "position": [at for at, _ in of.targets],
             "word that came": list(of.words),
-            "p": np.exp(-nats),
-            "−ln p": nats,
+            "p": np.exp(-each_nats),
+            "−ln p": each_nats,
         },
         details=words.lines("details", **slots),
         caption=(words("caption"),),
         file=f"loss-token{place}",
-        numbers={"loss": Written(float(nats.mean()), slots["loss"])},
+        formulas=("loss",),
+        numbers={
+            "loss": Written(float(each_nats.mean()), slots["loss"]),
+            "uniform": Written(float(np.log(len(p))), slots["uniform"]),
+        },
         at={"run": of.context.run},
     )
+
+
+def _chance(p: float) -> str:
+    """A probability, one that is almost nothing in two figures: its logarithm is on show."""
+    return power(p, 2) if 0 < p < LEAST_TENTH else tenths(p)
 
 
 def _pulls(

@@ -727,7 +727,10 @@ def _vectors(
         file=f"positions-order-L{at[0]}H{at[1]}",
         formulas=("permutation",),
         numbers={"orders": _n_orders(runs.plain.stream(runs.stream))},
-        at={"layer": at[0], "head": at[1], "attention": runs.own.name},
+        at={
+            "run": run.under((*run.edits, *runs.removal)),
+            **{"layer": at[0], "head": at[1], "attention": runs.own.name},
+        },
     )
 
 

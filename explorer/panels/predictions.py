@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import logit_lens, predictions
-from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
+from explorer.analysis.predictions import Distribution, Word, first_piece, of_whole, without_mark
 from explorer.figures.formatting import (
     BLANKS,
     CHARACTER_PART,
@@ -80,7 +80,7 @@ class Prediction:
         if first.id not in self.whole:
             return self.label(first.id), tenths(first.own)
         whole = self.whole[first.id]
-        return self.unmarked(whole.word), "at most " * whole.cut + tenths(whole.own)
+        return self.unmarked(whole.word), of_whole(whole)
 
     @property
     def numbers(self) -> dict[str, Written]:

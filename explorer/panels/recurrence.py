@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.analysis.formulas import mean_factor
 from explorer.analysis.gradients import (
     N_NETWORKS,
     NETWORK_WIDTH,
@@ -9,7 +10,16 @@ from explorer.analysis.gradients import (
 )
 from explorer.analysis.measure import MeasureContext
 from explorer.figures.formatting import Written, plural, power
-from explorer.figures.kinds import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
+from explorer.figures.kinds import (
+    MOST_TOKENS,
+    BarRow,
+    Bars,
+    Facts,
+    Relay,
+    Stack,
+    truncation_note,
+    window,
+)
 from explorer.panels import spec
 from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
@@ -59,10 +69,12 @@ def bottleneck(run: Run) -> Panel:
             BarRow(words("attention"), (1.0,), ("1",)),
         ),
     )
+    factor = mean_factor(float(left[0]), n - 1)
+    each_step = Facts(facts=((factor.text, words("factor")),))
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(relay, clock),
+        figures=(relay, Stack(figures=(clock, each_step))),
         table={"token": tokens, "gradient left": left, "step": list(range(1, n + 1))},
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),

@@ -3,6 +3,8 @@ saturated, and the mean of the values that it weighs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from explorer.analysis import consistency, soft_lookup
 from explorer.figures.formatting import (
     MINUS,
     Written,
+    decimals_apart,
     fixed,
     hundredths,
     plural,
@@ -205,28 +208,27 @@ def saturation(
     usual = np.isclose(scale, width**-0.5)
     left, gone = gradient(scaled), gradient(raw)
     key = int(raw.argmax())
+    decimals = decimals_apart(float(scaled[key]), float(raw[key]))
+    write = partial(hundredths, decimals=decimals or 2)
     numbers = {
-        "softmax_gradient": Written.by(fixed, left),
-        "softmax_gradient_unscaled": Written.by(fixed, gone),
+        "softmax_gradient": Written.by(power, left),
+        "softmax_gradient_unscaled": Written.by(power, gone),
     }
     slots: dict[str, Any] = {
         **selection.slots,
         **{"root": f"√{width}" if usual else power(1 / scale, 3), "key": selection.axes.keys[key]},
         **dict(zip(("left", "gone"), (each.text for each in numbers.values()))),
-        **{"with": hundredths(float(scaled[key])), "without": hundredths(float(raw[key]))},
+        **{"with": write(float(scaled[key])), "without": write(float(raw[key]))},
         **{"some": power(float(np.delete(scaled, key).sum()), 2)},
         **{"few": power(float(np.delete(raw, key).sum()), 2)},
     }
-    finding = "finding" if round(gone, 2) < round(left, 2) else "finding_kept"
-    if round(float(scaled[key]), 2) == round(float(raw[key]), 2):
+    finding = "finding" if gone < left else "finding_kept"
+    if decimals is None:
         finding = "finding_full"
     return Panel(
         title=words("title"),
         finding=words(finding if allowed.sum() > 1 else "one_key", **slots),
-        figures=(
-            _row(selection, words("scaled", **slots), scaled, slots["left"], False),
-            _row(selection, words("raw", **slots), raw, slots["gone"], True),
-        ),
+        figures=(_rows(selection, scaled, raw, slots, write),),
         table={
             "key": np.flatnonzero(allowed),
             "q · k": dots[allowed],
@@ -241,25 +243,36 @@ def saturation(
     )
 
 
-def _row(
-    selection: Selection, title: str, weights: np.ndarray, total: str, is_marked: bool
+def _rows(
+    selection: Selection,
+    scaled: np.ndarray,
+    raw: np.ndarray,
+    slots: Mapping[str, Any],
+    write: Callable[[float], str],
 ) -> Bars:
-    """The keys of a row by weight, in the order of the text, and the gradient below them."""
+    """The keys of a row by weight, in the order of the text, with the scale and without, all bars
+    on one scale, and the gradients below them."""
     words = sentences(CONCEPT, "saturation")
-    of, at = selection.attention, selection.at
+    of, at, both = selection.attention, selection.at, (scaled, raw)
     order = np.argsort(-of.pattern[at].astype(np.float64), kind="stable")
     listed = np.sort(order[selection.allowed[selection.query][order]][:N_KEYS])
-    rows = [
-        BarRow(selection.axes.keys[key], (float(weights[key]),), (hundredths(float(weights[key])),))
-        for key in map(int, listed)
-    ]
     others = np.setdiff1d(np.flatnonzero(selection.allowed[selection.query]), listed)
-    if len(others):
-        rest = float(weights[others].sum())
-        rows.append(BarRow(plural(len(others), "other"), (rest,), (hundredths(rest),)))
-    rows.append(BarRow(words("gradient"), (gradient(weights),), (total,), selected=True))
-    mark = (len(rows) - 1, 0) if is_marked else None
-    return Bars(title=title, columns=("",), rows=tuple(rows), high=1.0, mark=mark)
+    cells = [(selection.axes.keys[key], [key]) for key in map(int, listed)]
+    cells += [(plural(len(others), "other"), others.tolist())] if len(others) else []
+    rows = []
+    for label, keys in cells:
+        pair = [float(each[keys].sum()) for each in both]
+        rows.append(BarRow(label, (pair[0], pair[1]), (write(pair[0]), write(pair[1]))))
+    gradients = gradient(scaled), gradient(raw)
+    texts = slots["left"], slots["gone"]
+    rows.append(BarRow(words("gradient"), gradients, texts, selected=True))
+    return Bars(
+        columns=(words("scaled", **slots), words("raw", **slots)),
+        rows=tuple(rows),
+        high=1.0,
+        shared=True,
+        mark=(len(rows) - 1, 1),
+    )
 
 
 # ---- the mean of the values ----------------------------------------------------------------------

@@ -89,6 +89,7 @@ def offset(run: Run) -> Panel:
         file="teacher-forcing",
         formulas=("chain",),
         numbers=numbers,
+        at={"token": best},
     )
 
 

@@ -389,7 +389,7 @@ def checkpoints(
     notes = filter(None, (_jump_note(loss), model_card.loss_note(run.model)))
     return Panel(
         title=words("title"),
-        finding=led + says,
+        finding=says if run.covered is not None else led + says,  # the answer is asked for
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)],

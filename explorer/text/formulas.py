@@ -203,29 +203,45 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     tag, _, slot = sides[0][0]
     is_first = len(sides[0]) == 1 and tag == "slot" and isinstance(numbers[slot], float | int)
     of = sides[0] if is_first else sides[-1]
-    for digits in range(RESULT_DIGITS, MOST_DIGITS):
-        of_result = digits if UNEQUAL in of else RESULT_DIGITS
-        rows = [_in_row(side, numbers, of_result if side is of else digits) for side in sides]
-        result = rows[0 if is_first else -1]
-        others = rows[1:] if is_first else rows[:-1]
-        try:
-            true = all(_is_result(result, value(each), numbers) for each in others)
-            true = true and _differs(result)
-        except ArithmeticError:
-            return None
-        if true:
-            return _math([item for row in rows for item in (*row, EQUALS)][:-1])
+    for result_digits in range(RESULT_DIGITS, MOST_DIGITS):
+        for digits in range(RESULT_DIGITS, MOST_DIGITS):
+            of_result = digits if UNEQUAL in of else result_digits
+            rows = [_in_row(each, numbers, of_result if each is of else digits) for each in sides]
+            result = rows[0 if is_first else -1]
+            others = rows[1:] if is_first else rows[:-1]
+            try:
+                true = all(
+                    _is_result(result, value(each), numbers, result_digits) for each in others
+                )
+                true = true and _differs(result)
+                true = true and not any(_hides(each, result) for each in others)
+            except ArithmeticError:
+                return None
+            if true:
+                return _math([item for row in rows for item in (*row, EQUALS)][:-1])
     return None
 
 
-def _is_result(row: Sequence[Node], made: float, numbers: Mapping[str, Number]) -> bool:
-    """True where a value is the result at its digits. One without a text of its own has
-    RESULT_DIGITS figures, of which zeros at the end are not written: 1 is 1.00."""
+def _hides(row: Sequence[Node], result: Sequence[Node]) -> bool:
+    """True where a sum of two terms is written as one of them though the other is not 0: one more
+    digit of it shows the other, as of 1 + 0.00125."""
+    cells = _cells(row, SIGNS)
+    if len(cells) != 3 or not cells[0] or len(result) != 1:
+        return False
+    first, other = (value(each) for each in cells[::2])
+    return bool(first and other) and value(result) in (first, other, -other)
+
+
+def _is_result(
+    row: Sequence[Node], made: float, numbers: Mapping[str, Number], digits: int
+) -> bool:
+    """True where a value is the result at its digits. One without a text of its own has so many
+    figures, of which zeros at the end are not written: 1 is 1.00."""
     first = row[0] if row[0][0] == "mn" else next(each for each in row[0][2] if each[0] == "mn")
     text, slot = first[2], first[1].get("data-symbol")
     if slot is None or isinstance(numbers[slot], Written):
         return matches_text(text, made)
-    return matches_figures(text, made, RESULT_DIGITS)
+    return matches_figures(text, made, digits)
 
 
 def _math(items: Sequence[Node]) -> Node:

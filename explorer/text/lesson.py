@@ -20,7 +20,14 @@ MOST_ITEMS = 60
 MOST_MINUTES = 600
 MOST_CHARACTERS = 4000  # of any text of an item
 MOST_BYTES = 400_000  # of a lesson as JSON
-OF_SPEAKER = ("note", "question", "answer", "done")  # of an item, for who speaks alone
+OF_SPEAKER = (
+    "note",
+    "question",
+    "answer",
+    "options",
+    "right",
+    "done",
+)  # of an item, for who speaks alone
 OWN_WORDS = "words"  # in the place of a panel
 OF_CLASS = "class"  # the word of the lesson that the class of a window holds
 CHOICES = ("lesson", "lesson_step", "lesson_word")  # of an address
@@ -34,8 +41,9 @@ class Item:
 
     heading, says: what everybody reads; number: stands behind says, in the colour of the picture's
     own number, and rest behind it. note: for who speaks. question, answer: asked there, and what is
-    true. done: when the step is done. panel: the name of the one that is spoken of, `OWN_WORDS`
-    where the step is its words alone. formula: one that stands below says, as
+    true; options: answers that a class chooses from, a line each, and right: the place of the true
+    one, from 0. done: when the step is done. panel: the name of the one that is spoken of,
+    `OWN_WORDS` where the step is its words alone. formula: one that stands below says, as
     explorer/text/formulas.py reads a line.
     """
 
@@ -47,6 +55,8 @@ class Item:
     note: str = ""
     question: str = ""
     answer: str = ""
+    options: str = ""
+    right: str = ""
     done: str = ""
     panel: str = ""
     formula: str = ""

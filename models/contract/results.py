@@ -479,8 +479,8 @@ class Jacobian:
     + f(x), of f(x) alone in a model trained without residual connections (`adds` False); after (d):
     after the LayerNorm that follows, for pre-LN and where there is none the same as total; all from
     the largest down. error: the largest entry of |J(x + f) - J(f) - I|, the two measured
-    separately; without the residual of |J(f) - J(f)|. first: the first entries of J(f) and of J(x +
-    f)."""
+    separately; without the residual of |J(f) - J(f)|. component: the one with the largest entry of
+    J(f) on the diagonal; entries: that of J(f) and of J(x + f) there."""
 
     site: str
     token: int
@@ -488,7 +488,8 @@ class Jacobian:
     total: np.ndarray
     after: np.ndarray
     error: float
-    first: tuple[float, float]
+    component: int
+    entries: tuple[float, float]
     adds: bool = True
 
 

@@ -587,9 +587,18 @@ def jacobian(model: OwnModel, recording: Recording, stream: str, token: int, sit
         torch.linalg.svdvals(each.double()).numpy()
         for each in (output_jacobian, sum_jacobian, normed_jacobian)
     ]
-    first = float(output_jacobian[0, 0]), float(sum_jacobian[0, 0])
+    component = int(output_jacobian.diagonal().abs().argmax())
+    entries = [each[component, component].item() for each in (output_jacobian, sum_jacobian)]
     return Jacobian(
-        site, token, singular_values[0], singular_values[1], singular_values[2], error, first, adds
+        site,
+        token,
+        singular_values[0],
+        singular_values[1],
+        singular_values[2],
+        error,
+        component,
+        (entries[0], entries[1]),
+        adds,
     )
 
 
