@@ -32,7 +32,7 @@ from explorer.analysis.word_classes import CLAUSE_ENDS, CONTENT, classes, is_wor
 from models import model_names
 from models.contract.cancellation import TimeLimit
 from models.contract.recording import CONTINUES, Attention, Recording, Stream
-from models.contract.results import Part
+from models.contract.results import Lens, Part
 from models.example_texts import SENSES
 from models.runtime.caching import kept, loaded
 from models.runtime.run import Run
@@ -425,11 +425,9 @@ class Settled(NamedTuple):
         return int(number) if number.isdecimal() else last
 
 
-@kept
-def settled(recording: Recording, stream: str, token: int) -> Settled | None:
-    """Where the answer at a token of a stream begins to lead for good; None for one that leads from
-    before the first layer on. For a model that predicts words in the stream."""
-    lens = loaded(recording).lens(recording, stream, token=token)
+def settled(lens: Lens) -> Settled | None:
+    """Where the answer at the one token of a lens on all sites begins to lead for good; None for
+    one that leads from before the first layer on."""
     first = int(logit_lens.settled_sites(lens.rank)[0])
     sites, last = lens.sites, len(lens.sites) - 1
     is_before = not any(each.partition(".")[0].isdecimal() for each in sites[: first + 1])

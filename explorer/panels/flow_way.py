@@ -209,8 +209,9 @@ def answering_head(
 
 @dataclass(frozen=True, eq=False)
 class LensReading:
-    """Prediction of the stream after each layer: the lens on the token, by layer the site after it,
-    -1 for before the first, the prediction at the end, and the words (id) that race."""
+    """Prediction of the stream after each layer: the lens on the token at all sites, by layer the
+    place of the site after it, -1 for before the first, the prediction at the end, and the words
+    (id) that race."""
 
     lens: Lens
     ends: Mapping[int, int]
@@ -223,7 +224,7 @@ class LensReading:
         if ids == self.ids:
             return self
         model, way = loaded(self.way.recording), self.way
-        lens = model.lens(way.recording, way.stream.name, 1, way.token, self.lens.sites, ids)
+        lens = model.lens(way.recording, way.stream.name, 1, way.token, ids=ids)
         return replace(self, lens=lens, ids=ids)
 
     def places(self, id: int) -> tuple[int, ...]:
@@ -247,7 +248,7 @@ class LensReading:
     def settled(self) -> tuple[int, int] | None:
         """The layer within which the answer begins to lead for good, and the word (id) that led
         before; None where no layer does that."""
-        found = opening.settled(self.way.recording, self.way.stream.name, self.way.token)
+        found = opening.settled(self.lens)
         return found and (found.layer(max(self.way.layers)), found.before)
 
     @property
@@ -262,14 +263,11 @@ class LensReading:
     def middles(self, slow: Sequence[int]) -> dict[int, tuple[int, ...]]:
         """The places of the words that race (id) after the attention of some layers, by their
         order; of one without a readout there those at its end."""
-        way, layers = self.way, list(self.way.layers)
-        there = flow_analysis.middle_sites(way.stream)
-        sites = tuple(there[layers[at]] for at in slow if layers[at] in there)
-        model = loaded(way.recording)
-        lens = model.lens(way.recording, way.stream.name, 1, way.token, sites, self.ids)
+        layers = list(self.way.layers)
+        there = flow_analysis.middle_sites(self.way.stream)
         return {
             id: tuple(
-                int(lens.ranks[lens.sites.index(there[layers[each]]), 0, at]) + 1
+                int(self.lens.ranks[self.lens.sites.index(there[layers[each]]), 0, at]) + 1
                 if layers[each] in there
                 else self.places(id)[each + 1]
                 for each in slow
@@ -354,8 +352,7 @@ def reading_of(run: Run, way: Way, also: Sequence[int] = ()) -> LensReading | No
     on = prediction_at(run, way.token)
     sites = flow_analysis.layer_sites(way.stream)
     ids = tuple(dict.fromkeys((*racing(on), *also)))
-    model, there = loaded(way.recording), tuple(sites.values())
-    lens = model.lens(way.recording, way.stream.name, 1, way.token, there, ids)
+    lens = loaded(way.recording).lens(way.recording, way.stream.name, 1, way.token, ids=ids)
     ends = {layer: lens.sites.index(site) for layer, site in sites.items()}
     ends[max(way.layers)] = len(lens.sites) - 1
     return LensReading(lens, ends, way, on, ids)

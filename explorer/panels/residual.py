@@ -435,7 +435,8 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
 def _since(recording: Recording, stream: str, token: int) -> str:
     """Sentence on the site from which on the guess leads for good, as the lens and the flow have
     it."""
-    found, words = opening.settled(recording, stream, token), sentences(CONCEPT, "guess")
+    lens = loaded(recording).lens(recording, stream, token=token)
+    found, words = opening.settled(lens), sentences(CONCEPT, "guess")
     if found is None:
         return ""
     is_last = not found.site.partition(".")[0].isdecimal()

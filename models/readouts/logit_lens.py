@@ -421,7 +421,7 @@ def _fill_rows_of_lens(
     over, so that memory is not asked for anew at each site."""
     sites, n_tokens, top = found.sites, rows.stop - rows.start, found.top_ids.shape[-1]
     final = final_id = final_total = p = change = torch.zeros(0)
-    is_above = torch.zeros(0, dtype=torch.bool)
+    is_above = np.zeros(0, bool)
     n = max(1, AT_ONCE // n_tokens)
     for end in range(len(sites), 0, -n):  # the last first, which the others are compared with
         checkpoint()
@@ -431,22 +431,36 @@ def _fill_rows_of_lens(
             final = scores[-n_tokens:].clone()
             final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
             p = (final - final_total.float()[:, None]).exp_()
-            change, is_above = torch.empty_like(final), torch.empty_like(final, dtype=torch.bool)
+            change, is_above = torch.empty_like(final), np.empty(final.shape, bool)
             found.final_id[rows] = final_id.numpy()
         for at, logits in zip(places, scores.split(n_tokens)):
             # Large and in float32; what is summed over the vocabulary is summed in float64.
             total = logits.logsumexp(-1).double()
-            best, final_logits = logits.topk(top, dim=-1), logits.gather(-1, final_id[:, None])
-            torch.gt(logits, final_logits, out=is_above)
+            values, best = _largest(logits, top)
+            final_logits = logits.gather(-1, final_id[:, None])
             torch.sub(final, logits, out=change).mul_(p)
             kl = change.sum(-1, dtype=torch.float64) - (final_total - total)
-            found.top_ids[at, rows] = best.indices.numpy()
-            found.top_logprobs[at, rows] = (best.values.double() - total[:, None]).numpy()
-            found.rank[at, rows] = is_above.sum(-1).numpy()
+            found.top_ids[at, rows] = best.numpy()
+            found.top_logprobs[at, rows] = (values.double() - total[:, None]).numpy()
+            found.rank[at, rows] = _n_above(logits, final_logits, is_above)
             for place, id in enumerate(ids):
-                found.ranks[at, rows, place] = (logits > logits[:, id, None]).sum(-1).numpy()
+                found.ranks[at, rows, place] = _n_above(logits, logits[:, id, None], is_above)
             found.logprob[at, rows] = (final_logits[:, 0].double() - total).numpy()
             found.kl[at, rows] = kl.clamp_(min=0).numpy()
+
+
+def _n_above(scores: Tensor, score: Tensor, room: np.ndarray) -> list[int]:
+    """How many scores (token, id) are larger than one (token, 1), by token. room (token, id) bool:
+    written over; numpy counts in it some ten times faster than torch."""
+    np.greater(scores.numpy(), score.numpy(), out=room)
+    return [int(np.count_nonzero(row)) for row in room]
+
+
+def _largest(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    """The largest of some scores (token, id), and their ids: each (token, rank)."""
+    if top == 1:  # some ten times faster than a search for several
+        return scores.max(-1, keepdim=True)
+    return scores.topk(top, dim=-1)
 
 
 def _final_vectors(

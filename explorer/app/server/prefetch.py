@@ -22,7 +22,7 @@ from explorer.app.server import request_body
 from explorer.app.state import event_log, host, models
 from explorer.app.state.scheduling import heavy_models, memory_budget, script_queue
 from explorer.components import codec
-from explorer.panels import architecture
+from explorer.panels import architecture, flow_levels
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import parameters
 from explorer.screens.screen import of_words
@@ -43,10 +43,10 @@ OF_FLOW = {each.name for each in parameters(architecture.flow)} - {"token", "sou
 @memory_budget.work()
 def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> dict[str, bytes]:
     """The payloads of the views of a tab by name, the same bytes as the page will send, but that
-    of a flow what takes long and is not seen at once is missing: the ends of words, and the words
-    nearest to hidden units. None where they cannot be predicted: another choice than a text leaves
-    as it is, a model that is not loaded. words: of an address. Raises ValueError for what is not
-    there."""
+    of a flow what takes long and is not seen at once is missing: the ends of words, the words
+    nearest to hidden units, and the formulas below the whole. None where they cannot be predicted:
+    another choice than a text leaves as it is, a model that is not loaded. words: of an address.
+    Raises ValueError for what is not there."""
     if not words.keys() <= (OF_FLOW if tab == FLOW else CHOICES) or not is_ready(model):
         return {}
     with host.hurrying() if tab == FLOW else nullcontext():
@@ -57,7 +57,10 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
     if tab != FLOW:
         return {each.name: each.bare for each in panels}
     (flow,) = panels
-    return {flow.name: replace(flow, token=f"{flow.token}+").encode()}  # the page's own says more
+    first = replace(flow, token=f"{flow.token}+")  # the page's own says more
+    if words.get("flow_level", flow_levels.MODEL) == flow_levels.MODEL:
+        first = replace(first, formulas=())
+    return {flow.name: first.encode()}
 
 
 def is_ready(model: str) -> bool:
