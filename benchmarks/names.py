@@ -267,7 +267,7 @@ def broken_vote(recording: Recording, one: Finding) -> str:
     ((noun, _),) = sums.most_common(1)
     n_votes = [names[at] for at in said].count(noun)
     is_clear = n_votes > len(said) / 2
-    is_named = is_clear and one.words[1].casefold() == noun and one.kind != findings.DIVIDED
+    is_named = is_clear and one.words[1].casefold() == noun and one.kind not in findings.NO_NOUN
     return "" if is_clear == is_named else f"{noun} has {n_votes} votes"
 
 
@@ -419,7 +419,7 @@ def pronoun_headlines(
         one = headline(ranked_findings(recording))
         if one is not None and one.stands_for and one.words[0] in sentence.pronouns:
             n_pronoun += 1
-            n_noun += one.kind != findings.DIVIDED and one.words[1] in sentence.noun
+            n_noun += one.kind not in findings.NO_NOUN and one.words[1] in sentence.noun
         else:
             missed.append(sentence.text)
     return PronounHeadlines(n, n_pronoun, n_noun, tuple(missed))

@@ -57,6 +57,9 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     wall.keyboard.press("v")
     expect(wall.locator(WORDS)).to_have_text("pizza")
     expect(wall.locator(COUNTS)).to_have_text("1")
+    wall.keyboard.press("r")  # there is nothing to reveal yet
+    expect(desk.locator(".follow .foot .state")).to_have_text("The vote has ended.")
+    expect(desk.locator(".follow .foot button")).to_have_count(0)
     wall.keyboard.press("ArrowRight")
     expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
     expect(desk.locator(".follow .panel")).to_have_count(0)
@@ -65,6 +68,97 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     wall.locator(".lesson_bar .dot").last.click()
     for page, words in ((wall, "The class guessed “pizza” 1."), (desk, "Your guess was “pizza”;")):
         expect(page.locator(".lesson_bar .says").last).to_contain_text(words)
+
+
+@driver.browser_test
+def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> None:
+    """Two lessons ask the same words of one sentence, and a third asks none of them: each begins
+    with its own question, which a student answers in the box or in the picture."""
+    wall, desk = two
+    panel, offered = desk.locator(".follow .panel"), desk.locator(".panel .offered button")
+    votes = wall.locator(".follow .votes")
+    room = wall.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--class-bar')"
+    )
+    assert float(room.removesuffix("px")) >= wall.locator(".follow .line").bounding_box()["height"]
+    offered.first.click()
+    expect(votes).to_have_text("1 of 1 have answered")
+    expect(desk.locator(".stage .gap")).to_have_text(offered.first.inner_text())
+    for title in ("In three minutes", "The lecture"):
+        lesson(wall, title)
+        expect(desk.locator(".lesson_bar .name")).to_have_text(title)
+        expect(votes).to_have_text("0 of 1 have answered")
+        expect(offered.first).to_have_attribute("aria-pressed", "false")
+        choice = desk.locator(".stage .choices button").last
+        choice.click()
+        expect(votes).to_have_text("1 of 1 have answered")
+        expect(offered.last).to_have_attribute("aria-pressed", "true")
+    lesson(wall, "First attention")
+    expect(desk.locator(".lesson_bar .name")).to_have_text("First attention")
+    for each in (panel, wall.locator(".follow .panel"), votes):
+        expect(each).to_have_count(0)
+
+
+@driver.browser_test
+def test_the_field_of_a_question_has_no_answer_to_the_one_before(two: tuple[Page, Page]) -> None:
+    wall, desk = two
+    field = desk.locator(".follow .guess input, .follow .guess textarea")
+    field.fill("street")
+    wall.locator(".lesson_bar .dot").nth(1).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
+    expect(field).to_have_count(0)
+    present(wall)
+    wall.keyboard.press("v")
+    expect(field).to_have_value("")
+    field.fill("A product of many factors below one.")
+    wall.keyboard.press("x")
+    expect(field).to_have_count(0)
+    wall.keyboard.press("ArrowRight")
+    expect(desk.locator(".lesson_bar .where")).to_have_text("3 / 16")
+    wall.keyboard.press("v")
+    expect(field).to_have_value("")
+
+
+# What the wall has shown, [headline, picture], from now on; and three presses of an arrow, after
+# each of which a run of the page before writes its own address, as on a busy server.
+SHOWN = """() => { globalThis.shown = []; const note = () => {
+  const { head, svg } = globalThis.headlight.slide || {};
+  if (svg) globalThis.shown.push([head, svg]); };
+  note(); addEventListener("headlight", note); }"""
+FAST = """() => { for (let n = 0; n < 3; n++) {
+  const before = location.href;
+  dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, composed: true }));
+  history.replaceState(history.state, "", before); }
+  dispatchEvent(new KeyboardEvent("keydown", { key: "v", bubbles: true, composed: true })); }"""
+
+
+@driver.browser_test
+def test_the_last_of_fast_steps_wins_and_a_vote_on_it_is_kept(two: tuple[Page, Page]) -> None:
+    wall, desk = two
+    wall.locator(".lesson_bar .dot").nth(1).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 16")
+    present(wall)
+    expect(wall.locator(".board h1")).to_contain_text(LESSON.items[1].heading)
+    wall.evaluate(SHOWN)
+    wall.evaluate(FAST)
+    expect(desk.locator(".lesson_bar .where")).to_have_text("5 / 16")
+    expect(desk.locator(".follow .panel h2")).to_have_text(LESSON.items[4].question)
+    expect(wall.locator(".board .asked")).to_have_text(LESSON.items[4].question)
+    assert "lesson_step=5" in wall.url
+    wall.keyboard.press("x")
+    expect(wall.locator(".board h1")).to_contain_text(LESSON.items[4].heading)
+    expect(wall.locator(".board .plate > svg")).to_have_count(1)
+    shown = wall.evaluate("globalThis.shown")
+    of_last = {svg for head, svg in shown if LESSON.items[4].heading in head}
+    before = {svg for head, svg in shown if LESSON.items[1].heading in head}
+    assert of_last and before and not of_last & before, "no title beside the picture of another"
+
+
+def lesson(page: Page, title: str) -> None:
+    """Begin a lesson by its card."""
+    page.get_by_role("link", name="Learn", exact=True).first.click()
+    page.locator(".cards").get_by_text(title, exact=True).first.click()
+    expect(page.locator(".lesson_bar .name")).to_have_text(title)
 
 
 def own_words(wall: Page, desk: Page) -> None:

@@ -72,8 +72,12 @@ async def test_students_fetch_the_last_picture_and_nobody_else_does(classes: Cla
     ):
         with pytest.raises(Unknown):
             await classes.picture(code, word, name)
+    assert not later["stays"], "their own pages come in its place"
+    await classes.show(made.code, made.key, "/predict", b"of this window", stays=True)
+    assert (await line.next())["stays"]
     await classes.show(made.code, made.key, "/predict", b"")  # words alone
     seen = await line.next()
+    assert not seen["stays"]
     assert (seen["picture"], seen["of"]) == ("", "/predict")
     with pytest.raises(Unknown):
         await classes.show(made.code, other.key, "/", b"")

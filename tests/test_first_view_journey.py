@@ -81,7 +81,7 @@ AT = """() => {
   const main = document.querySelector("[data-testid=stMain]");
   const isIn = (one) => one && (main.contains(one) || isIn(one.getRootNode().host));
   const up = (one) => one.parentElement || one.getRootNode().host;
-  let seen = at === main; // the ground of the page, which keys scroll, has no frame
+  let seen = false;
   for (let each = at; each && each !== document.body && !seen; each = up(each)) {
     const style = getComputedStyle(each);
     const [line, width] = [style.outlineStyle, parseFloat(style.outlineWidth)];

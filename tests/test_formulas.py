@@ -308,3 +308,15 @@ def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
             if not {"≈", "≠"} & {item[2] for item in below(line) if item[0] == "mo"}:
                 compared += compare(line, dict(numbers))
     assert compared >= 20
+
+
+def test_a_formula_is_read_as_people_type_it() -> None:
+    """Small letters are scripts, letters side by side factors, and a comma parts what it parts."""
+    typed = formulas.as_typed
+    assert typed("max(0,xW₁ + b₁)W₂") == "max(0,x W_{1} + b_{1})W_{2}"
+    assert typed("softmax(QKᵀ / √d_k) V") == "softmax(Q K^{T} / √d_k) V"
+    assert typed('x_ij = "xW of it" ab') == 'x_ij = "xW of it" a b'
+    line = formulas.html(typeset(typed("max(0,xW₁)"), {}))
+    for part in ("<mn>0</mn><mo>,</mo><mi>x</mi>", "<msub><mi>W</mi>", "<mi>max</mi>"):
+        assert part in line
+    assert "<mn>8,932</mn>" in formulas.html(typeset("8,932", {}))

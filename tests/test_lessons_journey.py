@@ -321,3 +321,46 @@ def test_a_worksheet_prints_whole_with_its_answers_on_a_page_of_their_own(
     for each in pages:  # a heading is never the last thing on a page
         last = each.strip().splitlines()[-1]
         assert not any(last.endswith(item.heading) for item in made.items)
+
+
+def test_own_words_and_formula_of_a_step_are_on_the_wall(visitor: Visitor) -> None:
+    page = visitor.open("?layer=1&head=5&token=9").page
+    add_to_lesson(visitor, 1)
+    visitor.go("Learn")
+    name = page.get_by_label("Title", exact=True)
+    name.fill("Heads & tails")
+    name.press("Enter")
+    page.locator(".st-key-item-0 summary").click()
+    fields = {"Heading": "Who is meant?", "What everybody reads": "It is the animal, says head 5."}
+    for label, words in {**fields, "Formula": "max(0,xW₁)"}.items():
+        field = page.get_by_label(label, exact=label != "Formula").first
+        field.fill(words)
+        field.press("Control+Enter" if label == "What everybody reads" else "Enter")
+        visitor.at_rest()
+        assert page.get_by_label("Question", exact=True).is_visible(), "the form stays open"
+    page.locator(".st-key-item-0 summary", has_text="1. Who is meant?").wait_for()
+    with page.expect_download() as file:
+        page.get_by_role("button", name="Save as a file").click()
+    assert file.value.suggested_filename == "heads-tails.headlight.json"
+    page.get_by_role("link", name="Start", exact=True).click()
+    page.wait_for_selector("[data-panel='attention.head'][data-token]")
+    visitor.at_rest()
+    page.locator(".lesson_bar .where").click()
+    page.keyboard.press("p")
+    board = page.locator(".board")
+    board.locator(".plate > svg").wait_for()
+    assert board.locator("h1").inner_text() == "Who is meant?"
+    assert board.locator(".caption").inner_text() == fields["What everybody reads"]
+    assert board.locator(".formulas msub mi").first.text_content() == "W"
+    page.keyboard.press("Escape")
+    visitor.go("Learn")
+    page.locator(".st-key-item-0 summary").click()
+    page.get_by_role("combobox", name="Picture").click()
+    page.get_by_role("option", name="Heads").click()
+    visitor.at_rest()
+    page.get_by_role("link", name="Start", exact=True).click()
+    page.wait_for_selector("[data-panel='attention.heads'][data-token]")
+    page.locator(".lesson_bar .where").click()
+    page.keyboard.press("p")
+    board.locator(".plate > svg").wait_for()
+    visitor.until("() => globalThis.headlight.steps.panel === 'attention.heads'")

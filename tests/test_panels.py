@@ -27,6 +27,7 @@ from app_harness import asked_of, clean, page_at, panels_on, told
 from claim_fixtures import real
 from conftest import AWKWARD, EVERY, HOSTILE, in_turn, needs_smollm2, read_once, texts_of
 from lens_oracle import lens_of
+from ordinary_sentences import SENTENCES
 from prediction_oracle import full_pass, softmaxed
 from test_voice import read_aloud
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
@@ -40,6 +41,7 @@ from explorer.analysis import (
     summaries,
     verdicts,
 )
+from explorer.analysis.word_classes import CONTENT, classes
 from explorer.app.layout import selection_bar
 from explorer.app.state import models as server_models
 from explorer.components import codec
@@ -381,13 +383,14 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     query, key = int(stream.ids[3]), int(stream.ids[2])
     show = every()["circuits.circuits"]
     found = read_once("decoder").circuits("self", 1, 3, (query, key))
-    matches, changes = show(run, layer=1, head=3, token=3, source=2, keys="All").figures
+    (matches,) = show(run, layer=1, head=3, token=3, source=2, keys="All").figures
     n = len(matches.rows)
     assert [row.values[0] for row in matches.rows] == pytest.approx(found.keys[0][:n], abs=PASSED)
-    raised = [row.values[0] for row in changes.rows if row.values[0] > 0]
-    assert raised == pytest.approx(found.up[1][: len(raised)], abs=PASSED)
-    lowest = changes.rows[-1].values[0]
-    assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
+    # What a head writes is drawn where the key is among its words.
+    slow = Run("minilm", "The wolf followed the sheep because they were slow.")
+    _, bars = show(slow, layer=1, head=7, token=7).figures
+    values = [row.values[0] for row in bars.rows]
+    assert values == sorted(values, reverse=True) and "slow" in [row.label for row in bars.rows]
 
 
 @pytest.mark.parametrize("model", ["decoder", "encoder"])
@@ -396,19 +399,21 @@ def test_circuits_say_where_they_do_not_explain_what_the_head_does(model: str) -
     stream, pattern = run.recording().streams[0], run.recording().attention[0].pattern
     for layer, head in np.ndindex(pattern.shape[:2]):
         panel = every()["circuits.circuits"](run, layer=layer, head=head, token=3)
-        matches, changes = panel.figures
+        matches, *drawn = panel.figures
+        assert bool(drawn) == (not panel.finding.startswith("Not readable"))
         most = stream.tokens[int(pattern[layer, head, 3].argmax())]
         allowed = stream.tokens if model == "encoder" else stream.tokens[:4]
         match = matches.rows[0].label
         best = next(row.label for row in matches.rows if row.label in allowed)
-        assert f"would choose “{match}”" in panel.finding
+        is_told = match not in allowed or any(map(str.isalpha, match)) and match[0] != "["
+        assert f"would choose {f'“{match}”' if is_told else 'no word'}" in panel.finding
         hidden = f"which the mask hides from it, and of the others “{best}”"
         assert (hidden in panel.finding) == (match not in allowed)
         agrees = best == most
         assert ("So it does in this text" in panel.finding) == agrees
         assert (f"Here it attends to “{most}”" in panel.finding) == (not agrees)
-        is_named = most in [row.label for row in changes.rows]
-        assert ("not readable here" in panel.finding) == (not is_named)
+        is_named = bool(drawn) and most in [row.label for row in drawn[0].rows]
+        assert panel.finding.startswith("Not readable in this head") == (not is_named)
         told.add(agrees)
     assert told == {True, False}
 
@@ -428,14 +433,36 @@ def test_an_aggregation_is_the_models() -> None:
         "Values": summaries.norms(of, w_o),
     }
     for kind, values in expected.items():
-        matrix, row = every()["summaries.aggregated"](run, kind=kind, token=3).figures
+        panel = every()["summaries.aggregated"](run, kind=kind, token=3, tokens="All")
+        matrix, row = panel.figures
         np.testing.assert_allclose(matrix.values, values, atol=SUMMED)
-        assert matrix.marks == ((3, int(values[3].argmax()), ""),)
-        key = row.rows.index(next(each for each in row.rows if each.selected))
-        assert row.rows[key].values[0] == pytest.approx(expected["Mean"][3].max(), abs=SUMMED)
+        key = matrix.marks[0][1]
+        assert matrix.marks == ((3, key, ""),) and key != 3
+        (bar,) = (each for each in row.rows if each.selected)
+        assert bar.values[0] == pytest.approx(expected["Mean"][3, key], abs=SUMMED)
+        assert f"“{matrix.columns[key]}”" in panel.finding
     shares = summaries.row_shares(expected["Values"])[3]
     panel = every()["summaries.aggregated"](run, token=3)
-    assert hundredths(float(shares[expected["Mean"][3].argmax()])) in panel.finding
+    told = every()["summaries.aggregated"](run, token=3, tokens="All").figures[0].marks[0][1]
+    assert any(hundredths(float(shares[told])) in line for line in panel.details)
+
+
+@pytest.mark.parametrize("text", [TEXT, DEFAULT_TEXT, *SENTENCES[:12]])
+@pytest.mark.parametrize("kind", ["Mean", "Max", "Rollout"])
+def test_no_special_token_is_in_the_headline_of_all_heads_together(kind: str, text: str) -> None:
+    """Where a row has a word of content, this is what its headline is about, with its value; how
+    many heads give another word more is counted among what is on show."""
+    run = Run("encoder", text)
+    panel = every()["summaries.aggregated"](run, kind=kind)
+    matrix, bars = panel.figures
+    ((row, column, _),) = matrix.marks
+    assert f"“{matrix.columns[column]}”" in panel.finding
+    assert hundredths(float(matrix.values[row, column])) in panel.finding
+    assert not {"[CLS]", "[SEP]"} & {*matrix.columns, *(each.label for each in bars.rows)}
+    kinds = classes(matrix.columns)
+    content = [at for at, each in enumerate(kinds) if each == CONTENT and at != row]
+    if content:
+        assert matrix.values[row, column] == max(matrix.values[row, content])
 
 
 def test_tokens_left_out_of_an_aggregation_are_named_with_their_share() -> None:

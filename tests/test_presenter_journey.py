@@ -4,6 +4,7 @@ comes late is presented too."""
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 import driver
 import numpy as np
@@ -13,6 +14,9 @@ import headlight
 from explorer.panels import lessons, worksheet
 from models.example_texts import DEFAULT_TEXT
 from models.runtime.run import Run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 # What is wrong with what the presenter shows; "" where nothing is.
 FITS = """() => {
@@ -134,6 +138,12 @@ AT = """where => { for (const e of document.querySelectorAll("*")) {
   if (at) return at.textContent === where; } }"""
 
 
+# True where the wall shows another picture than this one.
+ANEW = """before => { for (const e of document.querySelectorAll("*")) {
+  const drawn = e.shadowRoot?.querySelector(".board .plate > svg");
+  if (drawn) return drawn.innerHTML !== before; } }"""
+
+
 def slide_of(visitor: driver.Visitor, size: dict, named: list[str]) -> int:
     """How many letters the slide shows in a window of this size, once nothing of it is cut and it
     names these."""
@@ -242,6 +252,53 @@ def test_pictures_are_presented_whole_and_fit_a_phone(visitor: driver.Visitor) -
         visitor.until(f"() => ({CLEAR})() === ''")
         assert visitor.fits(), to
     assert len(said) == len(PAGES), "each page says what it finds"
+
+
+@driver.browser_test
+def test_the_steps_inside_a_picture_are_walked_on_the_wall(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/?lesson=lecture")
+    page.locator(".lesson_bar .dot").nth(6).click()
+    page.wait_for_selector("[data-panel='anatomy.weight'][data-token]")
+    page.locator(".lesson_bar .where").click()
+    page.keyboard.press("p")
+    drawn = page.locator(".board .plate > svg")
+    drawn.wait_for()
+    seen = [drawn.inner_html()]
+    for walk in (lambda: page.keyboard.press("ArrowDown"), lambda: click_at(page, 0.9)):
+        walk()
+        visitor.until(ANEW, seen[-1])
+        seen.append(drawn.inner_html())
+    for walk in (lambda: page.keyboard.press("ArrowUp"), lambda: click_at(page, 0.1)):
+        walk()
+        visitor.until(ANEW, seen[-1])
+    assert len({*seen}) == 3
+    assert page.locator(".lesson_bar .where").text_content() == "7 / 16", "it is one step"
+    page.keyboard.press("ArrowRight")
+    visitor.until(AT, "8 / 16")
+
+
+@driver.browser_test
+def test_a_page_without_a_picture_says_how_it_stands(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/training?tab=live&live_task=text")
+    page.get_by_text("Press Start.").wait_for()
+    page.get_by_role("button", name="Present").click()
+    page.locator(".board .asked", has_text="Press Start.").wait_for()
+    page.keyboard.press("Escape")
+    page.goto(f"{visitor.server}/classroom")
+    page.get_by_role("button", name="Start a class").click()
+    code = page.locator(".how .code").inner_text()
+    beside = visitor.context.new_page()  # another window of the same browser
+    beside.goto(f"{visitor.server}/classroom")
+    beside.get_by_role("button", name="Present").click()
+    beside.locator(".board .invite p", has_text=code).wait_for()
+
+
+def click_at(page: Page, share: float) -> None:
+    """Press the picture on the wall, so far from its left edge."""
+    box = page.locator(".board .plate").bounding_box()
+    page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
 
 
 @driver.browser_test

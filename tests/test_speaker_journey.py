@@ -37,6 +37,10 @@ STEPS = (
 )
 LESSON = Lesson("Two steps", STEPS, 20)
 PRESENTED = "html[data-headlight-presenter=on]"
+WHOLE = """() => [...document.querySelectorAll(".left, .right")].every((one) =>
+  one.scrollHeight <= one.clientHeight + 1 && one.getBoundingClientRect().bottom <= innerHeight)"""
+LONG_AGO = """() => sessionStorage.setItem("headlight speaker",
+  JSON.stringify({ began: { title: "Two steps", at: Date.now() - 1e7 } }))"""
 DRAWN = "one => one.complete && one.naturalWidth > 0"
 
 
@@ -52,6 +56,7 @@ def test_the_speakers_window_is_in_step_and_the_wall_has_no_answer(visitor: Visi
         parts = [each.bounding_box() for each in speaker.locator(".left > *").all()]
         boxes = [(each["y"], each["y"] + each["height"]) for each in filter(None, parts)]
         assert len(boxes) > 1 and all(a[1] <= b[0] for a, b in zip(boxes, boxes[1:]))
+        assert speaker.evaluate(WHOLE), "no line of an answer is cut"
     head = speaker.locator(".slide h2").inner_text()
     assert head == wall.locator(".board h1").inner_text(), "one and the same headline"
     picture = speaker.locator(".next img")
@@ -72,6 +77,27 @@ def test_the_speakers_window_is_in_step_and_the_wall_has_no_answer(visitor: Visi
     wall.keyboard.press("b")
     wall.keyboard.press("ArrowLeft")
     sees(speaker, 0)
+    speaker.set_viewport_size({"width": 1280, "height": 720})
+    speaker.get_by_role("button", name="On a phone").click()
+    speaker.locator(".qr").wait_for()
+    assert speaker.evaluate(WHOLE), "the code of the phone is in sight"
+    with speaker.expect_event("close"):
+        later = opened(wall)
+    sees(later, 0)
+
+
+@driver.browser_test
+def test_the_clock_of_another_lesson_waits_until_it_is_presented(visitor: Visitor) -> None:
+    wall = presented(visitor)
+    speaker = opened(wall)
+    sees(speaker, 0)
+    wall.evaluate(LONG_AGO)
+    wall.goto(f"{visitor.server}/?lesson=three-minutes")
+    expect(speaker.locator("h1")).to_have_text("In three minutes")
+    expect(speaker.locator(".clock .time")).to_have_text("0:00")
+    expect(speaker.locator(".clock .state")).to_have_text("of 3:00, on time")
+    present(wall)
+    expect(speaker.locator(".clock .time")).not_to_have_text("0:00")
 
 
 @driver.browser_test

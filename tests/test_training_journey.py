@@ -4,6 +4,8 @@ live, kept and explored."""
 from __future__ import annotations
 
 from driver import GRID, MARKS, Visitor
+from playwright.sync_api import expect
+from test_class_journey import leading
 
 pytestmark = MARKS
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
@@ -39,3 +41,30 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     assert page.locator(f"{GRID} g.button").count() == 4
     assert "my induction" in page.locator(".st-key-model_menu button").inner_text()
     assert not visitor.errors
+
+
+def test_a_training_is_on_the_wall_and_in_the_windows_of_the_class(
+    visitor: Visitor, browser: object
+) -> None:
+    teacher = leading(browser, visitor.server)
+    wall, student = teacher.page, visitor.page
+    wall.goto(f"{visitor.server}/training?tab=live")
+    code = wall.evaluate("JSON.parse(sessionStorage.getItem('headlight class')).code")
+    visitor.join(code)
+    student.get_by_text("Press Start.").wait_for()
+    wall.get_by_role("button", name="Start").click()
+    wall.get_by_role("button", name="Present").click()
+    board = wall.locator(".board")
+    expect(board.locator(".plate svg text", has_text="Loss (nats)")).to_have_count(1)
+    shown = student.frame_locator(".shown iframe")
+    expect(shown.get_by_text("Training: Induction").first).to_be_visible()
+    step = shown.get_by_text("of at most 60 seconds").first
+    before = step.inner_text()
+    expect(step).not_to_have_text(before)  # it goes on
+    student.get_by_role("button", name="Look around").click()
+    expect(student.locator(".shown iframe")).to_be_hidden()
+    wall.keyboard.press("Escape")
+    below = wall.get_by_test_id("stMainBlockContainer")
+    below.get_by_role("button", name="Stop").click()
+    teacher.leave()
+    assert not teacher.wrong() and not visitor.errors

@@ -31,7 +31,7 @@ import numpy as np
 
 from explorer.analysis import word_classes, words
 from explorer.analysis.poisson_binomial import tail_probabilities
-from explorer.analysis.word_classes import is_word
+from explorer.analysis.word_classes import is_word, without_possessive
 from models.contract.recording import Attention, Recording
 
 SENTENCES = Path(__file__).with_name("pronouns.txt")
@@ -245,16 +245,24 @@ class Ballot(NamedTuple):
 
 class Vote(NamedTuple):
     """The vote on a pronoun: its place among the words, what each head says, the best-tested one
-    first, and the noun that is named, None where they are divided."""
+    first, and the noun that is named, None where they are divided. heaviest: the label of the noun
+    with the largest sum of weights in the two best-tested heads."""
 
     row: int
     ballots: tuple[Ballot, ...]
     noun: int | None
+    heaviest: str
 
     @property
     def n_votes(self) -> int:
         """The number of heads that say the noun that is named, 0 where none is."""
         return sum(each.noun == self.noun for each in self.ballots)
+
+    @property
+    def is_outvoted(self) -> bool:
+        """Whether two heads or more say one noun, and none is named: another is heaviest."""
+        said = [each.noun for each in self.ballots]
+        return self.noun is None and max(map(said.count, said)) >= SUMMED
 
     @property
     def strength(self) -> tuple[int, float]:
@@ -279,8 +287,10 @@ def votes(
     fewer than two heads find nouns in test sentences.
 
     weights: of each head that votes, between words (row, column). nouns: mask of those that the
-    pronouns may stand for (row, column), `candidates`. labels: of the columns."""
+    pronouns may stand for (row, column), `candidates`. labels: of the columns, which are told
+    without a possessive ending."""
     best, found = voters(tested), []
+    labels = [without_possessive(label) for label in labels]
     if not best:
         return []
     first: dict[str, int] = {}
@@ -304,7 +314,8 @@ def votes(
         )
         summed = np.zeros(len(labels))
         np.add.at(summed, mentioned[nouns[row]], np.sum(given[:SUMMED], axis=0)[nouns[row]])
-        found.append(Vote(row, ballots, _elected(summed, ballots)))
+        heaviest = labels[int(summed.argmax())]
+        found.append(Vote(row, ballots, _elected(summed, ballots), heaviest))
     return sorted(found, key=lambda each: each.strength, reverse=True)
 
 

@@ -43,8 +43,10 @@ INDUCTION = "induction"
 CROSSED, ALIGNED, DOUBLE = "crossed", "aligned", "said by two"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
 REGULARITY, SHORT, CHAT, FOREIGN = "regularity", "short", "chat", "foreign"
-ALL_SAY, MOST_SAY, DIVIDED = "said by all heads", "said by most heads", "heads divided"
-VOTES = (ALL_SAY, MOST_SAY, DIVIDED)  # of the tested heads on what a pronoun stands for
+ALL_SAY, MOST_SAY = "said by all heads", "said by most heads"
+DIVIDED, OUTVOTED = "heads divided", "most heads outweighed"
+NO_NOUN = (DIVIDED, OUTVOTED)  # of votes that name none
+VOTES = (ALL_SAY, MOST_SAY, *NO_NOUN)  # of the tested heads on what a pronoun stands for
 PAIRS = (LINK, NEAR_LINK, ABOVE_MEAN)  # one word that attends to another in one text
 LINKS = (*PAIRS, INDUCTION, CROSSED, ALIGNED, DOUBLE)
 
@@ -65,7 +67,8 @@ class Finding:
     (name, number). example_head: the head (layer, head) whose picture is the evidence, where that
     is another than the one a page would open on. page and address: a tab and the choices of the
     address bar as (name, value). other: of a link the word that gets most of the row after the key,
-    and its weight, where that is at least CONTEST of the link's; ("", 0) where none does.
+    and its weight, where that is at least CONTEST of the link's; ("", 0) where none does; of a vote
+    the noun whose weights are the largest, though most heads say another.
     stands_for: true for a link from a pronoun to a noun that it may stand for, and for a vote on
     one. ballots: of a vote what each head says, and tested: how often so many heads are right, None
     where that was not measured. A vote is seen in the best-tested head that says the noun, and of
@@ -110,7 +113,7 @@ class Finding:
     def n_votes(self) -> int:
         """The number of heads that say the noun of a vote, 0 where they are divided."""
         noun = {(each.layer, each.head): each.noun for each in self.ballots}.get(self.at)
-        return 0 if self.kind == DIVIDED else sum(each.noun == noun for each in self.ballots)
+        return 0 if self.kind in NO_NOUN else sum(each.noun == noun for each in self.ballots)
 
     @property
     def above_mean(self) -> bool:
@@ -1137,7 +1140,7 @@ def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Fi
 
 # What a pronoun stands for, by the vote of the heads that find nouns in test sentences.
 
-VOTE_SCORES = {ALL_SAY: 70.0, MOST_SAY: 65.0, DIVIDED: 60.0}  # before every link
+VOTE_SCORES = {ALL_SAY: 70.0, MOST_SAY: 65.0, DIVIDED: 60.0, OUTVOTED: 60.0}  # before every link
 
 
 def pronoun_votes(recording: Recording, attention: Attention) -> tuple[Vote, ...]:
@@ -1159,10 +1162,11 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
     rows, keys = groups(recording, attention, axes(recording, attention))
     is_divided = vote.noun is None
     seen = next(each for each in vote.ballots if is_divided or each.noun == vote.noun)
-    kind = DIVIDED if is_divided else ALL_SAY if vote.n_votes == len(vote.ballots) else MOST_SAY
-    said: dict[int, str] = {}  # as the first head says each noun
-    for each in (seen, *vote.ballots):
-        said.setdefault(each.noun, each.word)
+    kind = ALL_SAY if vote.n_votes == len(vote.ballots) else MOST_SAY
+    if is_divided:
+        kind = OUTVOTED if vote.is_outvoted else DIVIDED
+    order = votes.nouns_of([vote])
+    said = {order[each.key]: each.word for each in reversed(vote.ballots)}  # by the first of them
     pattern = attention.pattern[seen.layer, seen.head]
     query, key = words.strongest_tokens(pattern, rows, keys, vote.row, seen.key)
     allowed = attention.allowed[seen.layer]
@@ -1178,7 +1182,8 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
         attention.pattern.shape[0] * attention.pattern.shape[1],
         query,
         (key,),
-        (rows.labels[vote.row], *said.values()),
+        (rows.labels[vote.row], *(said[at] for at in sorted(said))),
+        other=(vote.heaviest, 0.0) if vote.is_outvoted else ("", 0.0),
         stands_for=True,
         ballots=vote.ballots,
         tested=coreference.tested_votes(recording.model.fingerprint, vote.n_votes),

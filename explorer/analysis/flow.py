@@ -16,6 +16,7 @@ import numpy as np
 from explorer.analysis import consistency, logit_lens, residual
 from models.contract.recording import Attention, Recording, Stream
 from models.contract.results import Lens, largest
+from models.runtime.caching import CachedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +133,14 @@ def random_cosines(width: int, nearest: Callable[[np.ndarray, int], tuple]) -> f
     `Model.nearest`."""
     vectors = np.random.default_rng(0).normal(size=(N_DIRECTIONS, width)).astype(np.float32)
     return float(np.quantile(nearest(vectors, 1)[1][:, 0], CHANCE))
+
+
+def least_cosine(model: CachedModel, width: int) -> float:
+    """From which cosine on with what a unit or a head of a model writes a word is told: the
+    `random_cosines` of its vectors of that width. Raises ValueError and AttributeError for a model
+    without such words."""
+    make = lambda: random_cosines(width, model.nearest)
+    return float(model.memo(("random cosines", width), make))
 
 
 # What an FFN changes of a token's prediction: the words of the readout that rise after it.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import head_naming, logit_lens, predictions, translation, words
+from explorer.analysis import head_naming, logit_lens, positions, predictions, translation, words
 from explorer.analysis.facts import RecordingFacts
 from models.contract.edits import Edit, HideToken, ShuffleTokens, from_line
 from models.contract.recording import Recording
@@ -19,7 +19,6 @@ from models.contract.results import softmax
 from models.runtime.caching import loaded
 from models.runtime.run import Run
 
-N_ORDERS = 5  # of the words of a text, beside the typed one
 SINK = 0.9  # of a head's attention, from which on it rests on one token
 
 
@@ -82,20 +81,19 @@ def turned_answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
 
 def orders(run: Run, word: str) -> FindMeasure:
     """How much a hidden word loses where the words come in another order: the median of
-    N_ORDERS."""
+    `positions.other_orders`."""
     recording = run.recording()
     first, at = recording.streams[0], token_of(recording, word)
     id = int(first.ids[at])
 
-    def probability(moved: tuple[ShuffleTokens, ...]) -> float:
-        order = moved[0].order(first.special.tolist()) if moved else np.arange(len(first.tokens))
-        place = int(np.flatnonzero(order == at)[0])
-        read = run.under((*moved, HideToken(place))).recording()
-        return float(_probabilities(read, place)[id])
+    def probability(*moved: ShuffleTokens) -> float:
+        read = run.under((*moved, HideToken(at))).recording()
+        return float(_probabilities(read, at)[id])
 
-    before = probability(())
-    after = float(np.median([probability((ShuffleTokens(1 + at),)) for at in range(N_ORDERS)]))
-    numbers = {"word": word, "before": before, "after": after, "n": N_ORDERS}
+    before = probability()
+    others = [probability(each) for each in positions.other_orders(first, at)]
+    after = others[positions.median(others)]
+    numbers = {"word": word, "before": before, "after": after, "n": len(others)}
     return FindMeasure(before - after, numbers)
 
 

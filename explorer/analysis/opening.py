@@ -114,6 +114,18 @@ def cell(
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
 
 
+def telling_key(labels: Sequence[str], values: np.ndarray, among: Sequence[int]) -> int:
+    """The key (key) that the headline of a row names: of those that stand `among` the ones on show
+    the word of content with the largest value, else the one with the largest."""
+    content = [each for each in among if is_telling(labels, each)]
+    return max(content or among, key=lambda each: values[each])
+
+
+def is_telling(labels: Sequence[str], at: int) -> bool:
+    """True for a label (at) that is a word of content."""
+    return classes(labels)[at] == CONTENT and is_word(labels[at])
+
+
 def lookup(
     recording: Recording,
     of: Attention,
@@ -524,8 +536,9 @@ def ffn_layer(recording: Recording, stream: Stream, token: int) -> int:
 @kept
 def answering_unit(recording: Recording, stream: str, token: int) -> HiddenUnit | None:
     """Of the units with large shares of their FFN's update at a token, in the FFNs with large
-    shares of theirs, the one with the largest whose words hold what the model predicts there; None
-    for none, and for a model that predicts no word or does not show its units or its words."""
+    shares of theirs, the one with the largest whose words hold what the model predicts there,
+    nearer than chance; None for none, and for a model that predicts no word or does not show its
+    units or its words."""
     of, model = recording.stream(stream), loaded(recording)
     is_read = not model.capabilities.no_readout and of is logit_lens.read_stream(recording)
     if not (is_read and model.capabilities.weights):
@@ -535,10 +548,11 @@ def answering_unit(recording: Recording, stream: str, token: int) -> HiddenUnit 
         for layer in residual.largest_ffns(of, token)[:MOST_FFNS]:
             hidden = model.ffn_activations(recording, stream, layer, token)
             shares = ffn.shares_of_update(hidden)[:-1]
+            least = flow.least_cosine(model, hidden.writes.shape[1])
             units = np.argsort(-shares, kind="stable")[:MOST_UNITS]
             units = units[shares[units] > 0]
-            ids, _ = model.nearest(hidden.writes[units], N_NEAREST)
-            holds = units[(ids == answer).any(axis=1)]
+            ids, cosines = model.nearest(hidden.writes[units], N_NEAREST)
+            holds = units[((ids == answer) & (cosines >= least)).any(axis=1)]
             best = max([best, *((float(shares[at]), layer, int(at)) for at in holds[:1])])
     except (ValueError, AttributeError):  # of which the panel says why
         return None

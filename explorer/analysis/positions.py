@@ -7,14 +7,16 @@ radians."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from explorer.analysis.logit_lens import states
+from explorer.analysis.word_classes import is_word
 from explorer.figures.csv import Columns, long_form
-from models.contract.recording import Attention, Recording, Stream
+from models.contract.edits import ShuffleTokens
+from models.contract.recording import CONTINUES, Attention, Recording, Stream
 
 BASE = 10_000.0
 WIDEST, LONGEST = 1024, 512
@@ -461,6 +463,37 @@ def dimensions_needed(encoding: np.ndarray, share: float) -> int:
 def _shares(parts: np.ndarray) -> np.ndarray:
     total = np.concatenate(([0.0], np.maximum(parts, 0).cumsum()))
     return total / (total[-1] or 1)
+
+
+# The words in other orders, and a guess at a word that keeps its place.
+
+N_ORDERS = 5  # beside the typed one
+MOST_DRAWS = 40
+
+
+def other_orders(stream: Stream, token: int) -> tuple[ShuffleTokens, ...]:
+    """N_ORDERS other orders of a text, fewer where it has no more: whole words change places, and
+    those of several tokens, the last word with what stands behind it, and the `token` keep theirs.
+    None where fewer than two words can move."""
+    tokens, special = stream.tokens, stream.special.tolist()
+    words = [at for at in range(len(tokens)) if not special[at] and is_word(tokens[at])]
+    if not words:
+        return ()
+    parts = [at for at in range(1, len(tokens)) if tokens[at].startswith(CONTINUES)]
+    kept = {*parts, *(at - 1 for at in parts), *range(words[-1], len(tokens)), max(token, 0)}
+    stay = ".".join(map(str, sorted(kept)))
+    orders: dict[tuple[int, ...], ShuffleTokens] = {}
+    for seed in range(1, 1 + MOST_DRAWS):
+        moved = ShuffleTokens(seed, stay)
+        order = tuple(moved.order(special).tolist())
+        if order != tuple(range(len(tokens))) and len(orders) < N_ORDERS:
+            orders.setdefault(order, moved)
+    return tuple(orders.values())
+
+
+def median(values: Sequence[float]) -> int:
+    """The place of the median of some values, of two in the middle the larger one's."""
+    return int(np.argsort(values, kind="stable")[len(values) // 2])
 
 
 # Another order of the words: whether vectors know in which order the words came.

@@ -57,7 +57,7 @@ def shared_votes(a: Recording, b: Recording) -> tuple[SharedVote, ...]:
             one._replace(key=places[one.key], noun=places[one.noun]) for one in each.ballots
         )
         noun = None if each.noun is None else places[each.noun]
-        found.append(SharedVote(own, Vote(own.row, ballots, noun)))
+        found.append(SharedVote(own, each._replace(row=own.row, ballots=ballots, noun=noun)))
     clear = lambda one: (one.outcome == "disagree", min(one.a.strength, one.b.strength))
     return tuple(sorted(found, key=clear, reverse=True))
 

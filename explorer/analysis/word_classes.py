@@ -18,6 +18,7 @@ from explorer.wording import model_descriptions
 
 FILE = Path(__file__).with_name("function_words.toml")
 APOSTROPHE = re.compile("['\u2019]")
+POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s?$")
 NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
 MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be predicted
 WHITE_SPACE = frozenset("␣⏎␍⇥")  # as labels show it
@@ -234,14 +235,19 @@ def _start_of_compound(labels: Sequence[str], at: int) -> int:
 
 def _is_verb(label: str, following: Sequence[str], language: Language) -> bool:
     """True for a word behind a noun that is likely its verb: by its ending, by the list, or by an
-    -s before the object's determiner (*the dog chases a cat*)."""
+    -s before its object, a pronoun or a determiner (*the dog chases it*, *chases a cat*)."""
     after = following[0].casefold() if following else ""
-    has_object = after in language.determiners or after.endswith("ly")
+    has_object = after in language.determiners | language.pronouns or after.endswith("ly")
     return (
         label.endswith(NO_NOUN)
         or label.casefold() in language.verbs
         or (label.endswith("s") and has_object)
     )
+
+
+def without_possessive(noun: str) -> str:
+    """A noun without the ending by which it owns something: "Maria" of "Maria’s"."""
+    return POSSESSIVE.sub("", noun) or noun
 
 
 def determiners(labels: Sequence[str]) -> tuple[bool, ...]:

@@ -180,9 +180,9 @@ def questions(
 def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]) -> None:
     """A step of a lesson with what is said there, and the way to the others.
 
-    lesson: its `title`, its `items`, the place of the one on screen among them, `at`, and the
-    `choices` that the address of every step says beside its own. token: the name of this step.
-    `on_end` is called where the reader ends the lesson."""
+    lesson: its `id` and `title`, `is_own` where it is a reader's own, its `items`, the place of the
+    one on screen among them, `at`, and the `choices` that the address of every step says beside its
+    own. token: the name of this step. `on_end` is called where the reader ends the lesson."""
     data = codec.encode({**lesson, "token": token}, {})
     _lesson_bar(data=data, key="lesson bar", on_end_change=on_end)
 

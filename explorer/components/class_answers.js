@@ -24,6 +24,9 @@ const LETTERS = "ABCDEF";
 const same = (/** @type {string} */ a, /** @type {string} */ b) =>
   a.toLowerCase() === b.toLowerCase();
 
+/** True for a question that has an answer to be shown. @param {any} question */
+export const hasAnswer = ({ free, says, model }) => Boolean(!free || says || model);
+
 /** How many answered. @param {any[] | undefined} tally */
 export const voters = (tally) =>
   (tally || []).reduce((sum, each) => sum + (Array.isArray(each) ? each[1] : each), 0);

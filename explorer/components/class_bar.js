@@ -18,9 +18,10 @@ import {
   takesPart,
   wander,
 } from "./class_client.js";
-import { answerList, rowsOf } from "./class_answers.js";
+import { bus } from "./bus.js";
+import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
 import { answered } from "./class_slide.js";
-import { guess, hasAnswer, isOnStage, keepStep } from "./class_step.js";
+import { isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js";
 import { coverPage } from "./cover.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
@@ -37,7 +38,7 @@ export default mount("follow", style, (view) => {
   hear(view, (now) => {
     coverPage(now.lesson);
     keepStep(now);
-    sendGuess(now.guessed);
+    sendGuess(now);
     draw(view, now.lesson);
     // For who follows a class alone: others fetch no code for it.
     if (view.picture || pictureOf(now.lesson))
@@ -45,14 +46,23 @@ export default mount("follow", style, (view) => {
   });
 });
 
-/** The words that were guessed and sent last. @type {any} */
+/** What was guessed and sent last. @type {any} */
 let sent;
 
-/** Send a word that was guessed on the page itself, once. @param {{ word: string, failed: (why: string) => void } | undefined} guessed */
-function sendGuess(guessed) {
+/** Send a word that was guessed in a picture, once, where the class is asked for it. @param {Record<string, any>} now */
+function sendGuess({ guessed, lesson }) {
   if (!guessed || guessed === sent) return;
   sent = guessed;
-  guess(guessed.word)?.catch((problem) => guessed.failed(problem.message));
+  if (isAsked(lesson, guessed))
+    answer(guessed.word).catch(({ message }) => guessed.failed(message));
+}
+
+/** Answer the question of the class: it is this student's answer for every view of the window. @param {number | string} choice */
+async function answer(choice) {
+  const { number } = bus.now.lesson;
+  await send("answer", { number, choice });
+  const { lesson } = bus.now;
+  if (lesson?.number === number) bus.tell({ lesson: { ...lesson, mine: choice } });
 }
 
 /** @param {View} view @param {any} lesson */
@@ -63,10 +73,20 @@ function draw(view, lesson) {
   if (view.drawn === drawn) return;
   view.drawn = drawn;
   view.root.hidden = !lesson && !left;
-  if (!lesson) return redraw(view, left ? [waiting(left)] : []);
+  if (!lesson) {
+    redraw(view, left ? [waiting(left)] : []);
+    return makeRoom(view);
+  }
   const parts = [panel(view, lesson), line(view, lesson), view.says];
   redraw(view, parts.filter(Boolean));
+  makeRoom(view);
   speak(view, lesson);
+}
+
+/** The page ends above the bar, so that the foot of its last picture can be seen. @param {View} view */
+function makeRoom({ root }) {
+  const { height } = root.getBoundingClientRect();
+  document.documentElement.style.setProperty("--class-bar", `${Math.ceil(height)}px`);
 }
 
 /** A class that this browser leads, in a window that does not lead it. @param {import("./class_client.js").Part} left */
@@ -160,7 +180,7 @@ function leading(view) {
 function panel(view, lesson) {
   const { question, open, revealed, number, mine, tally, key, over, at } = lesson;
   if (!question || over) return undefined;
-  if (open && isOnStage(lesson) && !view.picture) return undefined; // it is answered on the page
+  if (key && (isPast(lesson) || (open && isOnStage(lesson)))) return undefined; // its line has the votes
   // Folded, it leaves the page's picture in sight: where a press leads, and where the class goes on.
   const fold = (now) => {
     view.folded = now;
@@ -184,11 +204,13 @@ function panel(view, lesson) {
     if (!key) wander(true);
     go(question.to);
   };
-  const answer = (choice) =>
-    send("answer", { number, choice }).then(
-      () => afterAnswer(view, choice, ""),
-      (problem) => afterAnswer(view, mine, problem.message),
-    );
+  const choose = (choice) => {
+    view.typed = view.problem = undefined;
+    return answer(choice).catch(({ message }) => {
+      view.problem = { number, message };
+      draw(view, bus.now.lesson);
+    });
+  };
   const votes = open ? undefined : tally; // after the vote: they would lead those who have not answered
   const rows = rowsOf(question, votes, { votes: !open, answer: Boolean(revealed) });
   const words = question.free && open && !key ? question.choices : [];
@@ -197,14 +219,14 @@ function panel(view, lesson) {
     answerList(rows, {
       mine: key ? undefined : mine,
       note: open ? say("your_answer") : "you",
-      press: key || !open ? undefined : (row) => answer(row.at),
+      press: key || !open ? undefined : (row) => choose(row.at),
     });
   return make(
     "section",
     about,
     make("h2", { dir: "auto" }, question.text),
-    words.length > 0 && offeredWords(words, mine, answer),
-    question.free && open && !key && typing(view, question, mine, answer),
+    words.length > 0 && offeredWords(words, mine, choose),
+    question.free && open && !key && typing(view, lesson, choose),
     list,
     revealed && question.says && make("p", { class: "says", dir: "auto" }, question.says),
     make("div", "foot", ...(key ? teacherFoot(lesson, see) : studentFoot(view, lesson, see))),
@@ -233,8 +255,8 @@ const offeredWords = (words, mine, answer) =>
 /** What a student is asked to type: a word or a sentence. @param {any} question */
 const typed = ({ long }) => say(long ? "type_sentence" : "type_word");
 
-/** Where a student types it. @param {View} view @param {any} question @param {any} mine @param {(word: string) => void} answer */
-function typing(view, question, mine, answer) {
+/** Where a student types it; what was typed for another question is none for this one. @param {View} view @param {any} lesson @param {(word: string) => void} answer */
+function typing(view, { question, number, mine }, answer) {
   const field = make(question.long ? "textarea" : "input", {
     "aria-label": typed(question),
     placeholder: typed(question),
@@ -243,9 +265,9 @@ function typing(view, question, mine, answer) {
     autocomplete: "off",
     spellcheck: "false",
     data: { focus: "guess" },
-    oninput: () => (view.typed = field.value),
+    oninput: () => (view.typed = { number, text: field.value }),
   });
-  field.value = view.typed ?? mine ?? "";
+  field.value = (view.typed?.number === number ? view.typed.text : mine) ?? "";
   const form = make(
     "form",
     "guess",
@@ -276,25 +298,18 @@ function teacherFoot(lesson, see) {
       hasAnswer(question) &&
       press("reveal", "Reveal", () => send("reveal"), open ? "" : "main"),
     revealed && question.to && !question.long && press("see", "See it", see, "main"),
-    press("away", say("take_away"), () => send("ask", { question: null })),
+    press("away", say("take_away"), () => takeAway(lesson).catch(() => {})),
   ];
 }
 
 /** @param {View} view @param {any} lesson @param {() => void} see */
-function studentFoot(view, { question, open, revealed, mine }, see) {
+function studentFoot(view, { question, open, revealed, mine, number }, see) {
   const done = mine !== null && mine !== undefined && mine !== -1;
   const asked = done ? say("may_change") : question.free ? typed(question) : say("choose");
   const words = open ? asked : revealed ? "" : say("closed");
+  const { problem } = view;
   return [
-    make("span", "state", view.problem || words),
+    make("span", "state", problem?.number === number ? problem.message : words),
     revealed && question.to && !question.long && press("see", "See it", see),
   ];
-}
-
-/** What became of an answer. @param {View} view @param {any} mine @param {string} problem */
-function afterAnswer(view, mine, problem) {
-  view.problem = problem;
-  const lesson = /** @type {any} */ (globalThis).headlight.lesson;
-  if (lesson) lesson.mine = mine;
-  draw(view, lesson);
 }

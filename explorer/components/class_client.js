@@ -15,7 +15,7 @@ export { offered, spelled, unfinished, wayIn } from "./class_part.js";
 /**
  * @typedef {import("./class_part.js").Part} Part
  * @typedef {{ at: string, number: number, open: boolean, revealed: boolean, question: any, tally?: any[],
- *   picture?: string, of?: string, many?: number, here?: number, mine?: number | string | null, over?: boolean }} Seen what the server says of the class
+ *   picture?: string, of?: string, stays?: boolean, many?: number, here?: number, mine?: number | string | null, over?: boolean }} Seen what the server says of the class
  */
 
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
@@ -26,6 +26,7 @@ const DESK = "/classroom"; // where a teacher prepares; a class is not led there
 // comes within so many ms, their pages come after all.
 const [A_PAGE, FEW, NO_PICTURE] = [45, 8, 10_000];
 const LOOKS = [2, 10]; // at a page: once when it seems to be there, and again where more has come to it
+const ANEW = 2500; // ms between two looks at what a page shows that no address brings
 const NOTHING = new Uint8Array(); // of a page that is no picture
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
 const BEHIND = 2000; // ms after which a page that has not come is worth a word
@@ -167,6 +168,12 @@ function heard(seen) {
 /** Where this window is, as the class calls it. */
 export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
 
+/** The same, as soon as another address is requested. */
+export const where = () => {
+  const { goal, waits } = own;
+  return goal && !waits ? `/${goal.slice(`${ROOT}`.length)}` : here();
+};
+
 /** The desk's address with text and model on screen: a bare one would mean those of a first visit. */
 export const desk = () => `${DESK}?${new URLSearchParams(own.subject || {})}`;
 
@@ -180,7 +187,7 @@ const connected = () => document.querySelector(`[${STATE}]`)?.getAttribute(STATE
  */
 function place(last = own.sent || bus.now.lesson?.at || "") {
   const { subject } = own;
-  if (!subject || !here().startsWith(DESK)) return subject ? here() : "";
+  if (!subject || !where().startsWith(DESK)) return subject ? where() : "";
   const fits = (/** @type {string} */ at) =>
     Object.entries(subject).every(([name, value]) => explicit(at).searchParams.get(name) === value);
   if (last && fits(last)) return last;
@@ -244,11 +251,15 @@ export function requestedStep() {
 
 /** A run of the page has begun for this address. @param {string} at */
 function began(at) {
-  if (own.goal && `${explicit(at)}` !== own.goal) return;
+  const { goal, waits } = own;
+  if (goal && `${explicit(at)}` !== goal) return;
   clearTimeout(own.late);
   clearTimeout(own.turn);
   own.goal = "";
   own.waits = false;
+  // A run of the page before may have written its own address over this one.
+  if (goal && !waits && `${explicit(here())}` !== goal)
+    history.replaceState(history.state, "", goal);
   if (bus.now.lesson?.behind) tell({ behind: false });
 }
 
@@ -313,8 +324,8 @@ export const isWithin = (one, other) => within(explicit(one), explicit(other));
  * @param {any} lesson
  */
 export function pictureOf(lesson) {
-  const { student, alone, over, picture, of, at } = lesson || {};
-  const isWanted = own.waits || !own.holds;
+  const { student, alone, over, picture, of, at, stays } = lesson || {};
+  const isWanted = own.waits || !own.holds || stays;
   const fits = isWanted && student && !alone && !over && picture && of && at;
   return fits && isWithin(of, at) ? picture : undefined;
 }
@@ -334,10 +345,14 @@ async function show(at) {
   own.shown = at;
   const { code = "", key = "" } = part() || {};
   const still = () => own.shown === at && within(explicit(here()), explicit(at));
-  const { atRest, taken } = await import("./class_snapshot.js"); // for who leads a class alone
+  const { atRest, isOfWindow, taken } = await import("./class_snapshot.js"); // for who leads a class alone
   const to = new URL("class/show", ROOT);
   to.search = `${new URLSearchParams({ code, at })}`;
   const headers = { "Content-Type": "application/octet-stream", "X-Headlight-Key": key };
+  const sent = (/** @type {Uint8Array} */ body) =>
+    (own.picture = fetch(to, { method: "POST", headers, body: /** @type {any} */ (body) }).catch(
+      () => {},
+    ));
   let last = -1;
   for (const looks of LOOKS) {
     if (!(await atRest(still, looks))) {
@@ -346,12 +361,20 @@ async function show(at) {
     }
     const body = (await taken()) || NOTHING;
     await own.picture; // one at a time, so that they arrive in their order
-    if (!still() || body.length === last) return;
+    if (!still()) return;
+    if (body.length === last) continue;
     // A page that turns to another one is empty for a moment.
     if (body === NOTHING && (last >= 0 || looks !== LOOKS.at(-1))) continue;
     last = body.length;
-    const init = { method: "POST", headers, body: /** @type {any} */ (body) };
-    await (own.picture = fetch(to, init).catch(() => {}));
+    await sent(body);
+  }
+  to.searchParams.set("stays", "1");
+  let before = "";
+  for (; still(); await new Promise((done) => setTimeout(done, ANEW))) {
+    const body = isOfWindow() && (await taken());
+    if (!body || `${body}` === before || !still()) continue;
+    before = `${body}`;
+    await sent(body);
   }
 }
 

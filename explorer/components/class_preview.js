@@ -12,7 +12,9 @@ import {
   reachLater,
   pictureOf,
   waits,
+  wander,
 } from "./class_client.js";
+import { bus } from "./bus.js";
 import { PictureFrame } from "./class_picture.js";
 import { arrived } from "./class_snapshot.js";
 import { isCovering } from "./cover.js";
@@ -25,6 +27,7 @@ const TICK = 50; // ms between two looks at this window's own page, and
 const REST = 250; // while it waits
 const OWN = 5; // ticks that a page which is coming already may take before the picture stands in for it
 const CALM = 3; // ticks without a run after which a page is there
+const LONGEST = 40; // characters of a word that is guessed in the picture
 const LONG = 80; // ticks after which a page of which no run was seen is taken to be there
 
 const now = () => /** @type {any} */ (globalThis).headlight;
@@ -48,10 +51,11 @@ function goOn(view) {
   lead(at);
 }
 
-/** The frame hears where the class goes, and whether predictions are covered. @param {View} view */
+/** The frame hears where the class is and goes, and whether predictions are covered. @param {View} view */
 function told({ frame }) {
   const { ahead, lesson } = now();
-  frame.tell("news", { ahead, lesson: isCovering(lesson) && { question: { covers: true } } });
+  const question = isCovering(lesson) ? { covers: true } : undefined;
+  frame.tell("news", { ahead, lesson: { question }, steps: { address: lesson?.at } });
 }
 
 /** The frame of this window, which stays as long as its view. @param {View} view @returns {PictureFrame} */
@@ -62,7 +66,10 @@ function frameOf(view) {
     takeAway(view);
     reach();
   };
-  const frame = new PictureFrame(view.root, { acted, reach, lost });
+  const work = () => (waits() ? reach() : wander(true));
+  const guessed = (/** @type {any} */ { word, text }) =>
+    bus.tell({ guessed: { word: `${word}`.slice(0, LONGEST), text: `${text}`, failed: () => {} } });
+  const frame = new PictureFrame(view.root, { acted, reach: work, lost, guessed });
   view.frame = frame;
   until(view, "frame", () => {
     frame.end();
@@ -74,14 +81,15 @@ function frameOf(view) {
 /** @param {View} view @param {string} name */
 async function bring(view, name) {
   const wanted = () => view.picture === name;
+  const stands = () => waits() || now().lesson.stays;
   const at = () => now().lesson.at;
   const { of } = now().lesson;
   const frame = frameOf(view);
   const there = coming(at, await frame.make(name, await fetched(name)));
   for (let tick = 0; wanted(); tick++) {
-    if (!waits() && there()) break;
+    if (!stands() && there()) break;
     frame.dress();
-    frame.tell("wait", waits());
+    frame.tell("wait", stands());
     // A picture that stands there already is what this one goes on from.
     if (view.board !== name && (view.board || tick >= OWN || !isAt(at()))) {
       await frame.show(name, view.board && isWithin(view.of, of));
@@ -90,7 +98,7 @@ async function bring(view, name) {
       Object.assign(view, { board: name, of, shownAt: undefined });
       goOn(view);
     }
-    await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
+    await new Promise((done) => setTimeout(done, stands() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
 }

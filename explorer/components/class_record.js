@@ -69,6 +69,9 @@ function cell(value) {
   return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** True for a question of which is known what is right. @param {any} question */
+const hasRight = ({ free, model }) => !free || Boolean(model?.length);
+
 /** One line an answer: the question, the answer, who chose it in each vote, what is right. @param {Kept} kept */
 export function csv({ asked }) {
   const most = Math.max(1, ...asked.map(({ question }) => 1 + (question.rounds?.length || 0)));
@@ -81,7 +84,8 @@ export function csv({ asked }) {
       const numbers = votes.map((_, k) => counts[k] ?? "");
       const p = row.p >= 0 ? row.p : "";
       const { text, says } = each.question;
-      const about = [at + 1, text, row.letter, row.words, row.right ? 1 : 0];
+      const right = hasRight(each.question) ? Number(row.right) : ""; // nobody said what is right
+      const about = [at + 1, text, row.letter, row.words, right];
       lines.push([...about, ...numbers, p, says, link(each.question)]);
     }
   });

@@ -4,6 +4,7 @@
 
 import { bus } from "./bus.js";
 import { rowsOf, voters } from "./class_answers.js";
+import { isOnStage } from "./class_step.js";
 import { sentences } from "./sentences.js";
 
 const say = sentences("class");
@@ -35,7 +36,6 @@ export function questionSlide(lesson, step) {
   const words = step === ASKED && question.free ? question.choices : [];
   const asks = step === ANSWER ? question.says : "";
   const { stage } = bus.now;
-  if (stage?.text === question.text)
-    return { says: stage.asks, asks: stage.line, caption, rows, words };
+  if (isOnStage(lesson)) return { says: stage.asks, asks: stage.line, caption, rows, words };
   return { says: question.text, asks, caption, rows, words };
 }

@@ -18,6 +18,7 @@ const say = sentences("class");
 
 const MAIN = "[data-testid=stMain]";
 const VIEW = "[data-testid=stBidiComponentIsolated]";
+const TRAINING = ".st-key-live-panel";
 const CHART = ".stPlotlyChart, .stDataFrame";
 const CAPTION = "[data-testid=stCaptionContainer]";
 const WORDS = `h1, h2, h3, [data-testid=stMarkdownContainer] p`;
@@ -101,6 +102,9 @@ export async function atRest(still, looks) {
   }
   return false;
 }
+
+/** True where the page shows what another window's page of that address does not: a training that runs. */
+export const isOfWindow = () => Boolean(document.querySelector(`${MAIN} ${TRAINING}`));
 
 /** True where this window's own page shows all that. @param {string[]} tokens */
 export function arrived(tokens) {

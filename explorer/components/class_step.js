@@ -3,48 +3,58 @@
 // guess there are their votes. Such a vote is of its step, and ends where the teacher goes on.
 
 import { bus } from "./bus.js";
-import { here } from "./class_client.js";
+import { requestedStep, where } from "./class_client.js";
 import { send } from "./class_part.js";
-import { voters } from "./class_answers.js";
+import { hasAnswer, voters } from "./class_answers.js";
+import { isRunning } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
 
 const say = sentences("class");
 
 const LONGEST = 600; // characters of a text of a question
 const MOST = 6; // words that a guess may be chosen from
-const STEP = "lesson_step"; // in an address
+const LOOK = 60; // ms between two looks at a page that is on its way
+const CALM = 3; // looks at a page at rest after which what it asks is its own
 
-/** What this window has asked by itself, so that what its teacher takes away is not asked anew, and the number of the question that it took away last. */
-let [asked, passed] = ["", 0];
+/** What this window has asked by itself, so that what its teacher takes away is not asked anew, and the question that it took away last. */
+let [asked, gone] = ["", ""];
+/** The looks at a page that asks. */
+let [timer, calm] = [0, 0];
+
+/** What was asked or taken away last. @type {Promise<any>} */
+let turn = Promise.resolve();
+
+/** Ask the class, or with null take its question away: one after another, so that the last one stands. @param {any} question @returns {Promise<any>} */
+const ask = (question) => (turn = turn.catch(() => {}).then(() => send("ask", { question })));
+
+/** What tells one question of a class from all others. @param {any} lesson */
+const idOf = ({ code, number }) => `${code} ${number}`;
 
 /** True where the window leads a class. @param {any} lesson */
 const leads = (lesson) => Boolean(lesson?.key && !lesson.over);
 
-/** The step that a question was asked on, from 0; NaN for one that is of no step. @param {any} question */
-const stepOf = (question) =>
-  Number(new URLSearchParams(`${question?.to}`.split("?")[1]).get(STEP) || NaN) - 1;
-
-/** True for a question that has an answer to be shown. @param {any} question */
-export const hasAnswer = ({ free, says, model }) => Boolean(!free || says || model);
+/** What the step is called that this window is at, by its lesson and its place; "" where none is. */
+const stepHere = () => bus.now.steps?.of || "";
 
 /** Where this window is, of a step of a lesson with its number alone. @param {number | undefined} at */
 function place(at) {
   if (at === undefined) return "";
-  const [path, query] = here().split("?");
+  const [path, query] = where().split("?");
   const choices = new URLSearchParams(query);
   for (const name of ["lesson", "lesson_word"]) choices.delete(name);
-  choices.set(STEP, `${at + 1}`);
+  choices.set("lesson_step", `${at + 1}`);
   return `${path}?${choices}`;
 }
 
 /** The question of a step as one that a class answers in its own words. @param {any} steps */
-const ofStep = ({ question, answer, at }) => ({
+const ofStep = ({ question, answer, at, of }) => ({
   text: question.slice(0, LONGEST),
   says: answer.slice(0, LONGEST),
   free: true,
   long: true,
   choices: [],
   to: place(at),
+  of,
 });
 
 /** What a flow asks before its light is on. @param {{ text: string, words: string[] }} stage @param {any} steps */
@@ -53,6 +63,7 @@ const ofStage = ({ text, words }, steps) => ({
   free: true,
   choices: words.slice(0, MOST),
   to: place(steps?.at),
+  of: stepHere(),
 });
 
 /**
@@ -63,15 +74,17 @@ const ofStage = ({ text, words }, steps) => ({
 export function press(key) {
   const { lesson, steps, stage } = bus.now;
   if (!leads(lesson)) return false;
-  const { question, open, revealed } = lesson;
+  const { open, revealed } = lesson;
+  const question = isPast(lesson) ? undefined : lesson.question;
   const tell = (/** @type {Promise<any>} */ sent) => Boolean(sent.catch(() => {}));
   if (key === "x") return tell(takeAway(lesson));
-  if (question && key !== "v") return tell(send(key === "a" ? "again" : "reveal"));
+  const ends = hasAnswer(question || {}) ? "reveal" : "close"; // nothing is revealed without an answer
+  if (key !== "v" && question) return tell(send(key === "a" ? "again" : ends));
   if (question && open) return tell(send("close"));
   if (key !== "v" || (question && !revealed && hasAnswer(question))) return false;
-  const isGuessed = stage?.words && question?.text !== stage.text;
+  const isGuessed = stage?.words && !isOnStage(lesson);
   const next = isGuessed ? ofStage(stage, steps) : steps?.question && ofStep(steps);
-  return next ? tell(send("ask", { question: next })) : false;
+  return next ? tell(ask(next)) : false;
 }
 
 /** What a class guessed, the most frequent words first, for the end where the answer is told. @param {[string, number][]} tally */
@@ -81,49 +94,67 @@ function guessed(tally) {
 }
 
 /** Take the question away; what was answered by then is on the record. @param {any} lesson */
-async function takeAway({ code, number, question, tally }) {
+export async function takeAway(lesson) {
+  const { code, number, question, tally } = lesson;
+  gone = idOf(lesson);
+  const away = ask(null).catch((problem) => {
+    gone = "";
+    throw problem;
+  });
   if (question && voters(tally)) {
     const { note } = await import("./class_record.js"); // for who leads a class alone
     note(code, { number, open: false, question, tally });
     if (!hasAnswer(question)) bus.tell({ guesses: { [question.text]: guessed(tally) } });
   }
-  await send("ask", { question: null });
+  await away;
 }
 
-/** True where the teacher has gone on from where a question was asked; at the desk nobody has. @param {any} lesson @param {any} stage */
-function isPast({ question, code }, stage) {
-  if (!question || location.pathname.endsWith("/classroom")) return false;
-  const choices = new URLSearchParams(location.search);
-  const now = choices.get("lesson") ? Number(choices.get(STEP) || 1) - 1 : NaN;
-  const step = stepOf(question);
-  if (step >= 0) return step !== now;
-  return asked === `${code} ${question.text}` && stage?.text !== question.text;
+/** What tells a question that a flow asks from the same words on another step. @param {string} code @param {{ text: string }} stage */
+const nameOf = (code, { text }) => JSON.stringify([code, stepHere(), text]);
+
+/** True where a question is taken away, or the teacher has gone on from where it was asked: to another lesson, or to another of its steps. At the desk nobody has, nor while the page is on its way. @param {any} lesson */
+export function isPast(lesson) {
+  const { question, code } = lesson;
+  if (!question) return false;
+  if (idOf(lesson) === gone) return true;
+  if (location.pathname.endsWith("/classroom")) return false;
+  const { steps, stage } = bus.now;
+  if (question.of) {
+    const isComing = !steps && new URLSearchParams(location.search).get("lesson");
+    return !isComing && question.of !== stepHere();
+  }
+  return asked === nameOf(code, question) && stage?.text !== question.text;
+}
+
+/** Look again at what the page asks; true once it is at rest, so that it is the page of this step. */
+function isAtRest() {
+  clearTimeout(timer);
+  calm = requestedStep() === undefined && !isRunning() ? calm + 1 : 0;
+  if (calm > CALM) return true;
+  timer = setTimeout(() => keepStep(bus.now), LOOK);
+  return false;
 }
 
 /** Hear what is true in this window: of who leads a class, what is asked by itself and what has passed. @param {Record<string, any>} now */
 export function keepStep({ lesson, steps, stage: asks }) {
   if (!leads(lesson)) return;
   const stage = asks?.words && asks; // as soon as there are words to choose from
-  const { question, code, number } = lesson;
-  if (isPast(lesson, stage)) {
-    if (passed === number) return;
-    passed = number;
-    takeAway(lesson).catch(() => (passed = 0));
+  const { question, code } = lesson;
+  if (isPast(lesson)) {
+    if (gone !== idOf(lesson)) takeAway(lesson).catch(() => {});
     return;
   }
-  const own = stage ? `${code} ${stage.text}` : "";
-  if (asked === own || (question && question.text !== stage?.text)) return;
-  asked = own;
-  if (own && !question) send("ask", { question: ofStage(stage, steps) }).catch(() => (asked = ""));
+  const own = stage ? nameOf(code, stage) : "";
+  if (asked === own || (question && !isOnStage(lesson))) return;
+  if (own && !question && !isAtRest()) return;
+  [asked, calm] = [own, 0];
+  if (own && !question) ask(ofStage(stage, steps)).catch(() => (asked = ""));
 }
 
-/** True where the question of a class is the one that a flow of this window asks: it is answered there. @param {any} lesson */
+/** True where the question of a class is the one that a flow of this window asks, on this step. @param {any} lesson */
 export const isOnStage = ({ question }) =>
-  Boolean(question && bus.now.stage?.text === question.text);
+  Boolean(question && bus.now.stage?.text === question.text && (question.of || "") === stepHere());
 
-/** Send the word that was guessed before the light of a flow, where that is what the class is asked. @param {string} word @returns {Promise<any> | undefined} */
-export function guess(word) {
-  const { lesson } = bus.now;
-  if (!lesson?.open || lesson.key || !word || !isOnStage(lesson)) return undefined;
-  return send("answer", { number: lesson.number, choice: word });
-}
+/** True where the class is asked what a flow asks. @param {any} lesson @param {{ word: string, text: string }} guessed */
+export const isAsked = (lesson, { word, text }) =>
+  Boolean(lesson?.open && !lesson.key && word && lesson.question.text === text);

@@ -273,11 +273,24 @@ function wordBesides({ bands: [band] }, by) {
   return to === undefined ? undefined : { [band.choice]: to };
 }
 
-/** The edits that take out the word in focus, else the one that is read most. @param {any} figure @param {Element | null} inside */
-function wordOut(figure, inside) {
-  const own = inside?.closest("g.token")?.getAttribute("data-select");
-  if (own && inside?.closest("g.token")?.getAttribute("data-names") === '["edits","flow_beam"]')
-    return { edits: JSON.parse(own)[0], flow_beam: END };
+/** What takes out the head or the word that has the focus; undefined where neither has. @param {any} figure @param {Element | null} inside */
+function outInFocus(figure, inside) {
+  const part = inside?.closest("g.flow-head, g.token");
+  const [names, values] = ["data-names", "data-select"].map((each) =>
+    JSON.parse(part?.getAttribute(each) || "[]"),
+  );
+  const at = Object.fromEntries(names.map((/** @type {string} */ name, i) => [name, values[i]]));
+  if (at.edits !== undefined) return at;
+  const of = figure.layers
+    .filter((/** @type {any} */ each) => `${each.layer}` === at.layer)
+    .flatMap(({ attentions }) => attentions)
+    .find(({ attention }) => at.head !== undefined && attention === at.attention);
+  const line = of && `ZeroHead:${at.layer}:${at.head}:${of.name}`;
+  return line && { ...at, edits: toggled(figure, [line]) };
+}
+
+/** The edits that take out the word that is read most. @param {any} figure */
+function wordOut(figure) {
   const layer = figure.layers[Math.min(count(figure) - 1, figure.current)];
   const [band] = figure.bands;
   const line = layer && band.outs?.[fetchedRow(figure, layer)];
@@ -290,7 +303,7 @@ function switching(figure) {
   return toggle && (figure.level ? toggle.select : { edits: toggle.select.edits, flow_beam: END });
 }
 
-/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, with Shift to one that matters, up and down to another word, Enter opens and Escape closes a level, X takes a head out and Delete a word. Before the light is on numbers choose a word and Enter lights it. @param {View} view @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
+/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, with Shift to one that matters, up and down to another word, Enter opens and Escape closes a level, X takes a head out and Delete a word: that which has the focus, else what brings most. Before the light is on numbers choose a word and Enter lights it. @param {View} view @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
 function meaning(view, event, inside) {
   const figure = now(view);
   const to = (/** @type {any} */ select) => select && (() => go(view, select));
@@ -308,8 +321,9 @@ function meaning(view, event, inside) {
   const ends = { Home: 0, End: count(figure) };
   if (event.key in ends && !figure.level && walks) return () => moveTo(view, ends[event.key], true);
   if (event.key === "Escape" && figure.level) return to(levelBeside(figure, false));
-  if (event.key.toLowerCase() === "x") return to(switching(figure));
-  if (event.key === "Delete" && !figure.level) return to(wordOut(figure, inside));
+  if (event.key.toLowerCase() === "x") return to(outInFocus(figure, inside) ?? switching(figure));
+  if (event.key === "Delete" && !figure.level)
+    return to(outInFocus(figure, inside) ?? wordOut(figure));
   if (own) return undefined;
   if (event.key === "Enter") return to(levelBeside(figure, true));
   return event.key === " " ? () => playOrStop(view) : undefined;
@@ -547,12 +561,24 @@ const GAP = "▢"; // stands for the word that is asked for
 const [FIRST, LAST] = [160, 80]; // characters before and after it
 const GUESSES = "headlight guesses"; // the name under which this window keeps them
 
+/** Those of a picture in a frame, which has no store. @type {Record<string, string>} */
+let unkept = {};
+
 /** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
 function guesses() {
   try {
     return JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
   } catch {
-    return {}; // a picture in a frame without the page's origin
+    return unkept;
+  }
+}
+
+/** Keep them. @param {Record<string, string>} words */
+function keepGuesses(words) {
+  try {
+    sessionStorage.setItem(GUESSES, JSON.stringify(words));
+  } catch {
+    unkept = words;
   }
 }
 
@@ -612,15 +638,22 @@ function stage(view) {
     data: { focus: "guess" },
   });
   const guess = (/** @type {string} */ word) => {
-    const kept = { ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() };
-    sessionStorage.setItem(GUESSES, JSON.stringify(kept));
+    keepGuesses({ ...guesses(), [guessKey(figure)]: word.trim().toLowerCase() });
     remember(view, figure);
     gap.textContent = word.trim() || "?";
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
   };
+  // What this student answered where the class is asked is the guess here too.
+  const voted = (/** @type {Record<string, any>} */ { lesson }) => {
+    const { mine, open, question } = lesson || {};
+    const isOwn = open && typeof mine === "string" && question?.text === questionOf(figure).text;
+    if (isOwn && view.beam.voted !== mine) guess((view.beam.voted = mine));
+  };
+  voted(bus.now);
+  until(view, "voted", listen(voted));
   field.oninput = () => guess(field.value);
-  field.onkeydown = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && lit(view);
+  field.onkeydown = (event) => void (event.key === "Enter" && lit(view));
   const light = make(
     "button",
     {
@@ -657,7 +690,10 @@ function stage(view) {
           {
             type: "button",
             "aria-pressed": "false",
-            onclick: () => guess(label),
+            onclick: () => {
+              guess(label);
+              vote(view);
+            },
             data: { focus: `guess ${label}` },
           },
           label,
@@ -677,6 +713,18 @@ function stage(view) {
   );
 }
 
+/** Send a student's guess to the class, where that is what it is asked. @param {View} view */
+function vote(view) {
+  const { lesson } = bus.now;
+  if (!lesson || lesson.key || lesson.alone) return;
+  const figure = now(view);
+  const hint = (/** @type {string} */ words) =>
+    view.root.querySelector(".stage .hint")?.replaceChildren(words);
+  const word = guesses()[guessKey(figure)] || "";
+  bus.tell({ guessed: { word, text: questionOf(figure).text, failed: hint } });
+  if (isKept()) hint(say("waits_for_teacher"));
+}
+
 /** The light goes on: the picture opens, and plays. @param {View} view @param {number} [to] the column that it begins at @param {boolean} [plays] */
 function lit(view, to = 0, plays = true) {
   const figure = now(view);
@@ -684,12 +732,7 @@ function lit(view, to = 0, plays = true) {
   if (isKept()) {
     const { lesson } = bus.now; // of a class
     if (!lesson || lesson.key || lesson.alone) return bus.now.steps.by(1);
-    const own = guesses()[guessKey(figure)] || "";
-    const hint = (/** @type {string} */ words) =>
-      view.root.querySelector(".stage .hint")?.replaceChildren(words);
-    bus.tell({ guessed: { word: own, failed: hint } });
-    hint(say("waits_for_teacher"));
-    return;
+    return vote(view);
   }
   const { finding: question } = view.header;
   const open = () => {

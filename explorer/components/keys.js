@@ -23,13 +23,20 @@ const TYPED =
   "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
 export const OWN = "button, a, summary, g.target, [data-cells], input"; // what has Space and Enter for itself
 
-/** Hear the keys while the focus is in a panel, or nowhere. @param {View} view @param {(event: KeyboardEvent, inside: Element | null) => (() => void) | undefined} mean what a key does, undefined for nothing; inside: the part of the panel that has the focus */
+/** True for a key that has a meaning where the focus is, outside of any panel. An open tab is open. @param {KeyboardEvent} event @param {Element} target */
+const isOwn = (event, target) =>
+  [" ", "Enter"].includes(event.key)
+    ? target.closest(`${OWN}, [role=tab]:not([aria-selected=true])`)
+    : (arrow(event) || ["Home", "End"].includes(event.key)) && needsArrows(event);
+
+/** Hear the keys while the focus is in a panel, or in none and in no field. @param {View} view @param {(event: KeyboardEvent, inside: Element | null) => (() => void) | undefined} mean what a key does, undefined for nothing; inside: the part of the panel that has the focus */
 export function hearKeys(view, mean) {
   const key = (/** @type {KeyboardEvent} */ event) => {
     const target = /** @type {Element} */ (event.composedPath()[0]);
     const inside = view.root.contains(target);
     if (!view.root.isConnected || view.aside || event.defaultPrevented || !plainKey(event)) return;
-    if (!(inside || target === document.body) || target.closest(TYPED)) return;
+    if (target.closest(TYPED)) return;
+    if (!inside && (!document.contains(target) || isOwn(event, target))) return;
     const act = mean(event, inside ? target : null);
     if (!act) return;
     event.preventDefault();

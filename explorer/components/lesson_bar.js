@@ -16,7 +16,7 @@ import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, formula: string, typeset?: import("./formula.js").Node | null }} Item */
-/** @typedef {{ title: string, minutes?: number, items: Item[] }} Lesson */
+/** @typedef {{ id?: string, is_own?: boolean, title: string, minutes?: number, items: Item[] }} Lesson */
 
 const say = sentences("lesson");
 
@@ -139,8 +139,8 @@ function walk(view, to) {
   return true;
 }
 
-/** What other views hear of a step. @param {Lesson} lesson @param {number} at @param {(step: number) => boolean} by */
-function stepOf({ title, minutes = 0, items }, at, by) {
+/** What other views hear of a step: `of` names it, by its lesson and its place. @param {Lesson} lesson @param {number} at @param {(step: number) => boolean} by */
+function stepOf({ id = "", is_own: isOwn, title, minutes = 0, items }, at, by) {
   const { says, number, rest, ...item } = items[at];
   const after = items[at + 1];
   const next = after && {
@@ -148,7 +148,7 @@ function stepOf({ title, minutes = 0, items }, at, by) {
     picture: after.picture,
     says: after.says + after.number + after.rest,
   };
-  const about = { title, minutes, at, n: items.length, next };
+  const about = { title, minutes, at, of: `${id} ${at}`, isOwn, n: items.length, next };
   return { ...item, ...about, says: says + number + rest, by };
 }
 

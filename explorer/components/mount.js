@@ -66,8 +66,9 @@ export function put(element, attributes) {
     else if (name === "vars")
       for (const [key, size] of Object.entries(value))
         element.style.setProperty(`--${key}`, word(size));
-    // A function is of this code: no bytes hold one.
-    else if (typeof value === "function") /** @type {any} */ (element)[name] = value;
+    // A function is of this code: no bytes hold one. What it returns would stop what a key does.
+    else if (typeof value === "function")
+      /** @type {any} */ (element)[name] = (/** @type {Event} */ event) => void value(event);
     else if (name === "hidden") element.hidden = value;
     else if (value !== "" || name !== "class")
       element.setAttribute(name, attribute(name, value, HTML));

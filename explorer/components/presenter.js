@@ -1,21 +1,31 @@
 // @ts-check
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
-// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; F puts
-// numbers into the formula; Q shows the question of a lesson's step; V asks a class, R, A and X go on with its vote;
-// S opens the speaker's window; B blanks; Esc returns.
+// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; in a lesson up
+// and down walk the steps of its picture. F puts numbers into the formula; Q shows the question of a lesson's
+// step; V asks a class, R, A and X go on with its vote; S opens the speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
-import { ROOT, send, spelled, wayIn } from "./class_part.js";
-import { answerList } from "./class_answers.js";
+import { requestedStep } from "./class_client.js";
+import { ROOT, send, spelled, unfinished, wayIn } from "./class_part.js";
+import { answerList, hasAnswer } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { hasAnswer, press } from "./class_step.js";
+import { isPast, press } from "./class_step.js";
 import { typeset, typesetAlone } from "./formula.js";
 import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf, worded } from "./mount.js";
-import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
+import {
+  captionOf,
+  content,
+  headline,
+  is,
+  lastWords,
+  pictures,
+  rootOf,
+  tree,
+} from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
 import { sentences } from "./sentences.js";
@@ -114,9 +124,9 @@ function acts(view, key) {
   return true;
 }
 
-/** Open the speaker's window, or bring it to the front. @param {View} view */
+/** Open the speaker's window, in a process of its own: it does not wait while this one draws. One that is open closes. @param {View} view */
 function open(view) {
-  window.open(new URL("speaker", ROOT), "headlight-speaker", "popup,width=1280,height=800");
+  window.open(new URL("speaker", ROOT), "_blank", "popup,noopener,width=1280,height=800");
   speak(view);
 }
 
@@ -147,7 +157,7 @@ function typing(event) {
 
 /** @param {View} view */
 function enter(view) {
-  view.plate = make("div", "plate");
+  view.plate = make("div", { class: "plate", onclick: (event) => clicked(view, event) });
   view.caption = make("p", { class: "caption", dir: "auto" });
   view.head = make("h1", { dir: "auto" });
   view.formulas = make("div", "formulas");
@@ -158,7 +168,8 @@ function enter(view) {
   view.asks = undefined;
   bus.tell({ presenter: true, slide: undefined });
   view.picture = inSight();
-  view.waits = isUnderWay() || isRunning() || !view.picture; // for the page's own picture
+  view.shown = undefined;
+  view.waits = isUnderWay(view) || isRunning() || !view.picture; // for the page's own picture
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
     subtree: true,
@@ -204,14 +215,19 @@ function later(view) {
   clearTimeout(view.timer);
   view.timer = setTimeout(() => {
     if (!bus.now.presenter) return;
-    if (isUnderWay()) later(view);
+    if (isUnderWay(view)) later(view);
     else if (changed(view)) present(view);
   }, SETTLES);
 }
 
-/** True while the page that has the picture of a step is being made: until then the slide before it stays. */
-function isUnderWay() {
-  return Boolean(bus.now.steps?.panel) && isRunning() && !ofStep(pictures());
+/** True while the page that has the picture of a step is on its way: until then the slide before it stays, title and picture. @param {View} view */
+function isUnderWay({ step, shown }) {
+  const { panel, at } = bus.now.steps || {};
+  if (!panel || panel === "words") return false;
+  if (requestedStep() !== undefined) return true;
+  const own = ofStep(pictures());
+  // A panel of that name may be the one that the step before has left.
+  return isRunning() && (!own || (step !== at && about(own) === shown));
 }
 
 /** True where the page shows something else than when it was last looked at. @param {View} view */
@@ -275,7 +291,7 @@ function inSight() {
  */
 const question = (view) => {
   const { lesson } = bus.now;
-  if (!lesson?.question || view.passed === lesson.number) return undefined;
+  if (!lesson?.question || view.passed === lesson.number || isPast(lesson)) return undefined;
   return questionSlide(lesson, stepOf(lesson) - backSteps(view));
 };
 
@@ -287,15 +303,16 @@ function backSteps(view) {
   return view.back;
 }
 
-/** The way into the class that this window leads, as a slide of the page Class. @param {View} view */
+/** The way into the class that this window leads, or another one of its browser, as a slide of the page Class. @param {View} view */
 function invitation(view) {
-  const { key, over, question, number, code, here } = bus.now.lesson || {};
-  const asks = question && view.passed !== number;
-  if (!key || over || asks || !location.pathname.endsWith("/classroom")) return undefined;
+  const { key, over, question, number, here, ...lesson } = bus.now.lesson || {};
+  const code = key && !over ? lesson.code : unfinished()?.code;
+  const asks = key && question && view.passed !== number;
+  if (!code || asks || !location.pathname.endsWith("/classroom")) return undefined;
   const { address, picture } = wayIn(code);
   return {
     says: classroom("join_at", { address }),
-    caption: say("here", { here: here ?? 0 }),
+    caption: key ? say("here", { here: here ?? 0 }) : "",
     code: spelled(code),
     picture,
   };
@@ -309,10 +326,10 @@ function ofLesson({ asks }) {
 }
 
 /** What a flow asks before its light is on: the line with its gap, and the words that are offered. @param {View} view */
-function ofStage({ picture }) {
+function ofStage(view) {
   const { stage, steps } = bus.now;
-  const of = picture?.isConnected ? picture : inSight();
-  if (!stage || !of || !is(of, FLOW)) return undefined;
+  const of = view.picture?.isConnected ? view.picture : inSight();
+  if (!stage || isUnderWay(view) || !of || !is(of, FLOW)) return undefined;
   const [caption = ""] = captions(viewOf(rootOf(of))?.header.caption || []);
   return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption };
 }
@@ -351,9 +368,13 @@ function broughtBack(view, by) {
 
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
+  const current = inPlace(view);
+  if (!current && isUnderWay(view)) {
+    if (!view.shown) view.head.textContent = bus.now.steps.heading;
+    return later(view);
+  }
   view.turn = (view.turn || 0) + 1;
   view.formulas.replaceChildren();
-  const current = inPlace(view);
   view.current = current && JSON.stringify(current);
   if (current) {
     free();
@@ -382,7 +403,7 @@ function present(view) {
   view.walk = undefined;
   head.replaceChildren(...worded(headline(picture)));
   caption.replaceChildren(...worded(picture ? captionOf(picture) : say("no_picture")));
-  if (!picture) return;
+  if (!picture) return inLargeType(view, { says: head.innerText, asks: lastWords() });
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
   shows(view);
@@ -392,8 +413,8 @@ function present(view) {
   fill(view, picture, room, [width, height]);
 }
 
-/** What is shown, for the speaker's window. @param {View} view @param {string} [svg] of the picture @param {string} [asks] the question in its place */
-function shows({ head, caption }, svg = "", asks = "") {
+/** What is shown, for the speaker's window. @param {View} view @param {string} [svg] of the picture, null while it is drawn @param {string} [asks] the question in its place */
+function shows({ head, caption }, /** @type {string | null} */ svg = "", asks = "") {
   const dark = page.getAttribute(ON) === "blank";
   const { paper, ink } = onScreen(head);
   const about = { head: head.innerText, caption: caption.innerText };
@@ -444,20 +465,22 @@ function presentPanel(view, panel) {
       ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
     );
   set(isFilled);
-  const { heading, address } = bus.now.steps || {};
+  const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = bus.now.steps || {};
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
   const said = [guess, frame?.sentence || own || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
   const step = heading?.replace(/[.?!]?$/, (/** @type {string} */ end) => end || ".");
   const whole = step && !said.startsWith(step) ? `${step} ${said}` : said;
-  const finding = step && !/\d/.test(said) ? step : whole;
+  const finding = step && (isOwn || !/\d/.test(said)) ? step : whole;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
-  filled(view.caption, captions(header.caption), " · ");
+  filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
+  if (ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // The picture has its part of the screen; where numbers would take of that, they come on a press.
   const isSmall = view.plate.clientHeight < LEAST * innerHeight;
   view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
   if (view.spared) set(false);
+  if (view.spared && ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
@@ -465,6 +488,7 @@ function presentPanel(view, panel) {
   // The words that a step of a lesson names have their rows.
   const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
   const says = [...(header.says || []), ofStep.join(" ")];
+  shows(view, null);
   drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
@@ -546,7 +570,13 @@ function walks(view, key) {
     return Boolean(by || up);
   }
   if (by && broughtBack(view, by)) return true;
-  if (by && bus.now.steps) return bus.now.steps.by(by); // of a lesson
+  if (bus.now.steps) {
+    if (by) return bus.now.steps.by(by); // of a lesson
+    if (up && view.walk) {
+      view.walk(up);
+      return true;
+    }
+  }
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
   if (by && view.walk) {
@@ -565,6 +595,12 @@ function walks(view, key) {
 
 /** @type {string[]} the addresses that the next finding was pressed at */
 const behind = [];
+
+/** A press on the right half of a picture of several steps walks to its next one, on the left half back. @param {View} view @param {MouseEvent} event */
+function clicked({ walk, plate }, { clientX }) {
+  const { left, width } = plate.getBoundingClientRect();
+  walk?.(clientX > left + width / 2 ? 1 : -1);
+}
 
 /** The next finding of the text, or back to the one before. @param {number} by */
 function finding(by) {

@@ -87,6 +87,14 @@ export function headline(picture) {
   return sentences.find(finds)?.trim() || text;
 }
 
+/** The last words of a page without a picture, which say how it stands there. */
+export function lastWords() {
+  const main = document.querySelector("[data-testid=stMain]");
+  const all = [...(main?.querySelectorAll("[data-testid=stMarkdownContainer] p") || [])];
+  const said = all.filter((each) => !each.closest("button, label, a") && each.textContent?.trim());
+  return said.at(-1)?.textContent?.trim() || "";
+}
+
 /** The first caption under a picture and above what comes next. @param {Picture} picture */
 export function captionOf(picture) {
   const main = document.querySelector("[data-testid=stMain]");

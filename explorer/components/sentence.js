@@ -4,6 +4,7 @@
 
 import { bus } from "./bus.js";
 import { takeDrops } from "./dropped.js";
+import { keepFocus } from "./focus.js";
 import { firstMark, hear, make, mount, OF_TEXT, onceBack, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { prefetch } from "./prefetch.js";
@@ -64,6 +65,7 @@ function build(view) {
   view.root.append(...skips, field, button, view.says);
   until(view, "clock", () => clearTimeout(view.timer));
   resized(view, view.root, view.root.clientWidth, () => fit(field));
+  keepFocus();
   takeDrops({
     longest: view.header.longest,
     draw: (text) => {

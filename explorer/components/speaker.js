@@ -3,7 +3,7 @@
 // clock with the lesson's plan, the votes and the code of the class. It draws what the window on the wall tells
 // it (speaker_wall.js), pictures as images alone, and sends the keys that are pressed here back to it.
 
-import { answerList, rowsOf, voters } from "./class_answers.js";
+import { answerList, hasAnswer, rowsOf, voters } from "./class_answers.js";
 import { CHANNEL, ROOT, spelled, wayIn } from "./class_part.js";
 import { plainKey } from "./keys.js";
 import { make, put, redraw } from "./mount.js";
@@ -57,20 +57,24 @@ async function show(shown) {
   const svg = `${shown.slide?.svg || ""}`;
   if (svg === own.slide) return;
   own.slide = svg;
+  own.picture = "";
   const picture = svg && (await dressed(svg));
   if (own.slide !== svg) return;
   own.picture = picture;
   draw();
 }
 
+const opened = Date.now() + Math.random();
+
 if (channel) {
   channel.onmessage = ({ data }) => {
+    if (data.asks) return data.asks > opened && window.close(); // one that is opened later takes its place
     const isSame = !own.shown || own.shown.wall === data.wall;
     if (data.gone && isSame) says(say("closed"));
     else if (data.wall && !data.gone && (isSame || data.on || own.says)) show(data);
   };
   const ask = (/** @type {number} */ tries) => {
-    channel.postMessage({ asks: true });
+    channel.postMessage({ asks: opened });
     if (tries) setTimeout(() => own.shown || ask(tries - 1), LATER);
   };
   ask(TRIES);
@@ -174,10 +178,11 @@ function draw() {
     return redraw(view, [make("p", "waits", words || say("waits")), class_, heard].filter(Boolean));
   }
   const lesson = channel ? shown.lesson : own.lesson;
+  const isScanned = shown.phone && own.showsCode; // in the place of what comes
   redraw(view, [
     top(shown),
     make("div", "left", ...wall(shown), ...step(shown.steps)),
-    make("div", "right", next(shown.steps), ofClass(lesson), phone(shown)),
+    make("div", "right", !isScanned && next(shown.steps), ofClass(lesson), phone(shown)),
     foot(shown, lesson),
     heard,
   ]);
@@ -253,11 +258,11 @@ function wall({ on, slide }) {
       about(say("wall")),
       make("div", "slide off", make("p", "", say("off")), button("p", say("present"), "main", "P")),
     ];
-  const { head = "", caption = "", paper = "", ink = "", dark, asks } = slide || {};
+  const { head = "", caption = "", paper = "", ink = "", dark, asks, svg } = slide || {};
   const inside = [
     make("h2", { dir: "auto" }, head),
     own.picture && make("img", { src: own.picture, alt: "" }),
-    !own.picture && make("p", "bare", asks || say("no_picture")),
+    !own.picture && make("p", "bare", asks || (svg === "" ? say("no_picture") : "")),
     make("p", { class: "caption", dir: "auto" }, caption),
   ];
   const vars = COLOUR.test(paper) && COLOUR.test(ink) ? { paper, ink } : {};
@@ -292,14 +297,19 @@ function next(steps) {
   if (!steps) return undefined;
   const { next } = steps;
   if (!next) return make("section", "next", about(say("last")));
+  // It costs the server time, which the page on the wall has first.
+  const isDue = own.picture || own.shown?.slide?.svg === "" || !own.shown?.on;
   const picture =
-    PICTURE.test(next.picture) && make("img", { src: `${new URL(next.picture, ROOT)}`, alt: "" });
+    isDue &&
+    PICTURE.test(next.picture) &&
+    make("img", { src: `${new URL(next.picture, ROOT)}`, alt: "" });
   if (picture) picture.onerror = () => picture.remove(); // of a recording, or where the server is full
   return make(
     "section",
     "next",
     about(say("next", { heading: next.heading })),
-    picture || make("p", { dir: "auto" }, next.says),
+    make("p", { class: "says", dir: "auto" }, next.says),
+    picture,
   );
 }
 
@@ -334,7 +344,7 @@ function ofClass(lesson) {
       "div",
       "presses",
       open && button("v", say("show_votes"), "main", "V"),
-      !revealed && button("r", "Reveal", open ? "" : "main", "R"),
+      !revealed && hasAnswer(question) && button("r", "Reveal", open ? "" : "main", "R"),
       !revealed && button("a", bar("vote_again"), "", "A"),
       button("x", bar("take_away"), "", "X"),
     ),

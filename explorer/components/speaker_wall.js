@@ -9,10 +9,9 @@ import { CHANNEL, ROOT, keep, part } from "./class_part.js";
 import { press } from "./class_step.js";
 
 /**
- * A slide: its headline, what stands below it, and its picture as SVG, "" where it is none that can be sent.
- * `asks`: the
- * question in its place; `dark`: the wall is black.
- * @typedef {{ head: string, caption: string, svg: string, paper: string, ink: string, dark: boolean, asks: string }} Slide
+ * A slide: its headline, what stands below it, and its picture as SVG, "" where it is none that can be sent, null
+ * while it is drawn. `asks`: the question in its place; `dark`: the wall is black.
+ * @typedef {{ head: string, caption: string, svg: string | null, paper: string, ink: string, dark: boolean, asks: string }} Slide
  * What a speaker's window shows. `on`: the wall presents; `began`: when the clock began, in ms.
  * @typedef {{ wall: string, on: boolean, began: number, slide?: Slide, steps?: any, lesson?: any,
  *   phone?: { code: string, watch: string } }} Shown
@@ -40,6 +39,9 @@ function clock() {
     return undefined;
   }
 }
+
+/** True for another lesson than the one whose clock runs. @param {any} steps */
+const isOther = (steps) => Boolean(steps && clock()?.title !== steps.title);
 
 /** The clock begins now. */
 const begin = () =>
@@ -80,7 +82,7 @@ function shown() {
   return {
     wall,
     on: Boolean(presenter),
-    began: clock()?.at || 0,
+    began: isOther(steps) ? 0 : clock()?.at || 0,
     slide: presenter ? slide : undefined,
     steps: steps && told,
     lesson: about && Object.fromEntries(about),
@@ -91,7 +93,7 @@ function shown() {
 /** Tell what is new. */
 function tell() {
   const { steps, presenter } = bus.now;
-  if (presenter && steps && clock()?.title !== steps.title) begin();
+  if (presenter && isOther(steps)) begin();
   const next = shown();
   const told = JSON.stringify(next);
   if (told === own.told) return;

@@ -146,8 +146,19 @@ async function embedded() {
   return "";
 }
 
+/** What is fetched once, by its address. @type {Map<string, Promise<string>>} */
+const faces = new Map();
+
+/** @param {string} family @param {string} url @returns {Promise<string>} */
+function face(family, url) {
+  const there = faces.get(url) || fetched(family, url);
+  faces.set(url, there);
+  there.then((text) => text || faces.delete(url)).catch(() => faces.delete(url));
+  return there;
+}
+
 /** @param {string} family @param {string} url */
-async function face(family, url) {
+async function fetched(family, url) {
   const answer = await fetch(new URL(url, document.baseURI));
   if (!answer.ok) return "";
   const reader = new FileReader();

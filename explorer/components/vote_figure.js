@@ -21,6 +21,7 @@ const [LARGE, LARGER, LEAST, SMALL] = [2.15, 2.6, 1.5, 1]; // letters of type: o
 const BESIDE = 52; // letters of width from which the heads stand beside the sentence
 const BARRED = 19; // letters of width of a head with its bar
 const HEADS = 0.31; // of the width, for the heads beside a sentence
+const POSSESSIVE = /(?<=[\p{L}\p{N}])['’]s?$/u; // of a noun, which is told without it
 const SPACE = 0.38; // type sizes between words, and around the pronoun in its box
 const BOX = 0.26;
 const LINE = 1.55; // type sizes of a line of words
@@ -28,6 +29,9 @@ const [STROKE, WIDEST] = [0.165, 0.36]; // of a line of a vote: in type sizes, a
 const [BETWEEN, APART, ENDS] = [1.75, 4.6, 4.8]; // strokes between lines as they leave, over each other, and at their ends
 const [LOW, HIGH, SLOPE] = [1.4, 3.4, 0.25]; // type sizes that a line rises, at least and at most, and of its length
 const [NEXT, TRACK] = [2.3, 2.2]; // type sizes between two lines of words that are joined, and strokes of a way around
+
+/** A noun as it is told. @param {string} label */
+const nounOf = (label) => label.replace(POSSESSIVE, "");
 
 /** How wide a line is beside words of a type. @param {Pen} pen @param {number} type */
 const strokeOf = (pen, type) => Math.min(STROKE * type, WIDEST * pen.letter);
@@ -40,7 +44,7 @@ const colour = ({ look }, noun) =>
 export const titleOfVotes = (view, { labels, votes }, title) =>
   title.split(/“([^”]*)”/).map((part, at) => {
     if (at % 2 === 0) return part;
-    const vote = votes.find(({ word }) => labels[word] === part);
+    const vote = votes.find(({ word }) => nounOf(labels[word]) === part);
     const vars = { noun: vote ? colour(view, vote.noun) : "inherit" };
     return make("span", { ...OF_TEXT, class: "notranslate said", vars }, part);
   });
@@ -157,7 +161,7 @@ function headsOf(pen, figure, votes, width, isColumn) {
 /** Heads with their words in one row, each as wide as it needs. @param {Pen} pen @param {SentenceVotes} figure @param {VoteLine[]} votes @returns {Laid} */
 function chips(pen, figure, votes) {
   const { letter } = pen;
-  const names = votes.map(({ word, noun }) => named(pen, figure.labels[word], noun));
+  const names = votes.map(({ word, noun }) => named(pen, nounOf(figure.labels[word]), noun));
   const wide = votes.map(({ head }, at) => names[at] + pen.width(head) + 2.6 * letter);
   const gap = 0.7 * letter;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) =>
@@ -165,7 +169,14 @@ function chips(pen, figure, votes) {
       const left = x + wide.slice(0, at).reduce((sum, each) => sum + each + gap, 0);
       frame(pen, [left, y, wide[at], 2.5 * letter], vote.noun);
       const middle = y + 1.25 * letter;
-      name(pen, left + 1.2 * letter, middle, figure.labels[vote.word], vote.noun, names[at]);
+      name(
+        pen,
+        left + 1.2 * letter,
+        middle,
+        nounOf(figure.labels[vote.word]),
+        vote.noun,
+        names[at],
+      );
       pen.text(left + wide[at] - 0.8 * letter, middle, vote.head, { anchor: "end", alpha: 0.75 });
     });
   const all = wide.reduce((sum, each) => sum + each + gap, -gap);
@@ -232,7 +243,7 @@ function barred(pen, figure, { word, noun, head, share }, [x, y, width, height])
   const about = right - (wide ? wide + letter : 0);
   const of = pen.width(head);
   const beside = Math.min(about - of, Math.max(x + 0.29 * width, left + 6 * letter));
-  name(pen, left, middle, figure.labels[word], noun, beside - left - 0.5 * letter);
+  name(pen, left, middle, nounOf(figure.labels[word]), noun, beside - left - 0.5 * letter);
   pen.text(beside, middle, head, { alpha: 0.75 });
   if (!isBar) return;
   const bar = 0.48 * letter;
@@ -246,7 +257,7 @@ function stacked(pen, figure, { word, noun, head }, [x, y, width, height]) {
   const { letter } = pen;
   frame(pen, [x, y, width, height], noun, true);
   const left = x + 0.8 * letter;
-  name(pen, left, y + 1.5 * letter, figure.labels[word], noun, width - 1.4 * letter);
+  name(pen, left, y + 1.5 * letter, nounOf(figure.labels[word]), noun, width - 1.4 * letter);
   pen.text(left, y + 2.85 * letter, head, { size: 0.95, alpha: 0.75 });
 }
 

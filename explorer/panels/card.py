@@ -14,8 +14,8 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
-    DIVIDED,
     FOREIGN,
+    NO_NOUN,
     PAIRS,
     SHORT,
     Finding,
@@ -363,7 +363,7 @@ def _of_vote(on: Selection, one: Finding) -> CardContent:
         if each.key != keys.of[one.keys[0]]
     }
     tokens = tuple((one.query, key, weight) for key, weight in at.items())
-    if one.kind == DIVIDED:
+    if one.kind in NO_NOUN:
         sentence = plain(findings_text.statement(one, findings_text.quoted))
         return CardContent((sentence,), "", on, tokens, one)
     number = WORDS("votes", n=one.n_votes, heads=len(one.ballots))

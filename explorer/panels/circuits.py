@@ -11,6 +11,7 @@ import numpy as np
 
 from explorer.analysis import soft_lookup
 from explorer.analysis.facts import RecordingFacts
+from explorer.analysis.word_classes import is_word
 from explorer.figures.formatting import signed
 from explorer.figures.kinds import BarRow, Bars
 from explorer.panels import spec
@@ -104,6 +105,7 @@ def circuits(
     is_of_text = keys == "Text" and word is None
     matches = _matches(selection, bare, ids.index(chosen.query), query, keys == "All")
     raised = _changes(selection, writes, at, key)
+    changed = [row.label for row in raised.rows]
     copies = soft_lookup.copy_counts(bare)
     slots = {
         "key": key,
@@ -127,10 +129,11 @@ def circuits(
             selection,
             matches.rows[0].label,
             _allowed_match(selection, bare, ids.index(chosen.query)) if is_of_text else "",
-            [row.label for row in raised.rows],
+            changed,
             (query, key),
         ),
-        figures=(matches, raised),
+        # What is not readable is no picture: the table has it.
+        figures=(matches, raised) if key in changed else (matches,),
         table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
         details=tuple(details),
         caption=(
@@ -144,18 +147,20 @@ def _circuits_finding(
     selection: Selection, match: str, allowed: str, changed: Sequence[str], at: tuple[str, str]
 ) -> str:
     """Sentences on the key that a query matches by the words alone, and on the words that attending
-    to a key changes; where the key is not among them, that they are not readable. allowed: the word
-    that it matches of those that it may attend to, which stands beside the one that it attends to;
-    "" where the keys are not those of the text. changed: most raised first. at: (query, key)."""
+    to a key changes; where the key is not among them, first that they are not readable. allowed:
+    the word that it matches of those that it may attend to, which stands beside the one that it
+    attends to; "" where the keys are not those of the text. changed: most raised first. at: (query,
+    key)."""
     words, (query, key) = sentences("circuits", "circuits"), at
     most = selection.axes.keys[selection.strongest]
     is_hidden = bool(allowed) and match != allowed
-    chosen = words("masked" if is_hidden else "alone", query=query, match=match, allowed=allowed)
-    parts = [chosen]
+    name = "masked" if is_hidden else "alone" if is_word(match) else "no_word"
+    parts = [words(name, query=query, match=match, allowed=allowed)]
     if allowed:
         parts.append(words("agrees") if allowed == most else words("differs", most=most))
-    parts.append(words("favours" if key in changed else "unreadable", key=key, raised=changed[0]))
-    return " ".join(parts)
+    is_read = key in changed
+    written = words("favours" if is_read else "unreadable", key=key, raised=changed[0])
+    return " ".join([*parts, written] if is_read else [written, *parts])
 
 
 def _allowed_match(selection: Selection, circuit: Circuits, at: int) -> str:

@@ -400,7 +400,7 @@ def votes(
     divided = " ".join(filter(None, map(_divided, on, names)))
     return Panel(
         title=words("title"),
-        finding=f"{_outcome(on, label, names)}. {divided or words('hint', many=_many(on))}",
+        finding=f"{_outcome(on, label, names)}. {divided or _said(on)}",
         figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
         table=vote_lines.vote_columns(on, names),
         details=words.lines("details"),
@@ -428,25 +428,23 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
     a, b = map(_noun, on)
     (name_a, name_b), slots = names, {"word": quoted(word)}
     if on.outcome == "agree":
-        return words("agree", noun=a.removeprefix(words("the")))
+        return words("agree", noun=a)
     if on.outcome == "divided_a":
         return words("divided_b", noun=b, name=name_b, other=name_a, **slots)
     slots |= {"noun": a, "other_noun": b, "name": name_a, "other": name_b}
     return words(on.outcome, **slots)
 
 
-def _many(on: SharedVote) -> str:
-    """How many heads of each model vote, as a sentence begins with it."""
-    n, other = (len(each.ballots) for each in on)
-    return vote_lines.number(n).capitalize() if n == other else sentences(CONCEPT, "votes")("some")
+def _said(on: SharedVote) -> str:
+    """How many heads of both models say the noun that theirs names."""
+    n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
+    return sentences(CONCEPT, "votes")("hint", n=n, all=every)
 
 
 def _noun(vote: Vote) -> str:
-    """The noun that is named, with its article but for a name, which begins with a capital; "" for
-    none."""
+    """The noun that is named, "" for none."""
     label = next((each.word for each in vote.ballots if each.noun == vote.noun), "")
-    the = "" if not label or label[:1].isupper() else sentences(CONCEPT, "votes")("the")
-    return the + quoted(label) if label else ""
+    return quoted(label) if label else ""
 
 
 def _divided(vote: Vote, name: str) -> str:

@@ -199,7 +199,7 @@ def patterns(
         + words(
             finding if np.isfinite(mean) else "never",
             **read.slots,
-            mean=_with_spread(spread, read.at),
+            mean=_with_spread(spread, read.at, is_told=not tested),
             scored=n_scored,
             rank=rank,
         ),

@@ -38,6 +38,7 @@ from models.runtime.run import Run
 
 CONCEPT = "embeddings"
 ANCHORS = "fruit, tree, juice / mac, os, app"  # for a word of two senses, such as "apple"
+LOST = 0.05  # a cosine above that of other words, up to which a word is not known again
 UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
 N_NEAR = 5  # words of the vocabulary, at each state
 
@@ -455,6 +456,8 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     if is_two and _is_alone(on):
         scale = words("scale") + (words("scale_others", **beside) if beside else "")
         moved = "by_itself" if values[0, -1] <= UNMOVED else "by_itself_still"
+        if beside and values[0, -1] <= values[1, -1] + LOST:
+            moved = "by_itself_lost"
         return f"{words(moved, **slots)}{scale}."
     if not is_two:
         more = words("alone_baseline", **beside) if beside else ""
@@ -474,6 +477,7 @@ def _plane(on: WordPath, all_paths: bool, close_up: bool) -> Plane:
     words, scene = sentences(CONCEPT, "contexts"), on.scene
     selected, clouds = dict(on.places), []
     is_two = len(scene.texts) > 1
+    is_alone = is_two and on.mate is not None and _is_alone(on)
     for group in scene.groups:
         chosen = selected.get(group.kind) if group.kind < 2 else None
         keys: tuple[str, ...] = ()
@@ -482,7 +486,11 @@ def _plane(on: WordPath, all_paths: bool, close_up: bool) -> Plane:
             keys = tuple(form.format(each) for each in group.places)
         clouds.append(
             Cloud(
-                group.name if is_two or group.kind > 1 else sentences(CONCEPT, "shared")("text"),
+                words(("here", "by_itself_name")[group.kind])
+                if is_alone and group.kind < 2
+                else group.name
+                if is_two or group.kind > 1
+                else sentences(CONCEPT, "shared")("text"),
                 group.labels,
                 scene.basis.project(group.vectors)[..., :2].swapaxes(0, 1),
                 1 - scene.basis.error(group.vectors).T,

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import ffn, logit_lens, opening, residual
+from explorer.analysis import ffn, flow, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.terminology import unit_formula
+from explorer.analysis.word_classes import is_word
 from explorer.figures import kinds
 from explorer.figures.formatting import Written, fixed, percent, plural
 from explorer.figures.kinds import (
@@ -38,7 +39,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import Sentences, sentences
-from models.contract.recording import from_end
+from models.contract.recording import CONTINUES, from_end
 from models.contract.results import FFNActivations
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -116,8 +117,12 @@ def units(
     listed = order[shares[order] > 0][:N_UNITS].tolist()
     listed = listed if unit in listed else [*listed[: N_UNITS - 1], unit]
     written = {} if is_covered else _words_of(selection, hidden, listed)
-    least = chance_of_nearest(hidden.rows.shape[1], selection.recording.model.n_vocab)
-    named = {each: _words_said(selection, words, least) for each, words in written.items()}
+    model = loaded(selection.recording)
+    least = flow.least_cosine(model, hidden.rows.shape[1]) if any(written.values()) else None
+    named = {
+        each: [] if least is None else _words_said(selection, words, least)
+        for each, words in written.items()
+    }
     nearest = written.get(unit, [])
     above = int((hidden.before > 0).sum())
     slots = {
@@ -151,6 +156,7 @@ def units(
             words("active", **slots) + _half(words, slots, fewest),
             *_cosines(nearest, unit),
             *_made_of(selection, hidden, least if nearest else None),
+            *_in_sight(selection, opened, unit),
         ),
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
@@ -172,11 +178,7 @@ def _told_of(
     if opened is not None and opened.unit == unit:
         answer = next((label for id, label, _ in nearest if id == opened.answer), "")
         if answer:
-            is_read = (
-                can_hide(selection.recording) and not selection.stream.special[selection.token]
-            )
-            in_sight = words("in_sight", **slots) if is_read else ""
-            return words("answers", **slots, answer=answer) + in_sight
+            return words("answers", **slots, answer=answer)
         return words("finding", **slots)
     finding = words("finding", **slots)
     recording = selection.recording
@@ -184,6 +186,16 @@ def _told_of(
     if opened is None and is_read and not loaded(recording).capabilities.no_readout:
         finding += words("no_answer")
     return finding
+
+
+def _in_sight(
+    selection: StreamSelection, opened: opening.HiddenUnit | None, unit: int
+) -> tuple[str, ...]:
+    """Why other units lead in Flow, which hides a word that is read here."""
+    is_read = can_hide(selection.recording) and not selection.stream.special[selection.token]
+    if not is_read or opened is None or opened.unit != unit:
+        return ()
+    return (sentences(CONCEPT, "units")("in_sight", word=selection.word),)
 
 
 def _read(
@@ -220,12 +232,10 @@ def _made_of(
     lines = (
         words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
         words("sizes", d=d_model, n=f"{n_units:,}"),
+        words("sum_and_bias" if shows.ffn_biases else "sum"),
         *words.lines("details"),
     )
-    if least is None:
-        return lines
-    n_vocab = f"{selection.recording.model.n_vocab:,}"
-    return (*lines, words("named", least=fixed(least), n_vocab=n_vocab))
+    return lines if least is None else (*lines, words("named", least=fixed(least)))
 
 
 def _units(
@@ -279,14 +289,6 @@ def _tokens(selection: StreamSelection, hidden: FFNActivations, unit: int) -> To
     )
 
 
-def chance_of_nearest(d_model: int, n_vocab: int) -> float:
-    """About the expected largest cosine of a vector (d_model) with n_vocab random ones: that of the
-    maximum of n normal variables of variance 1 / d, by the limit law of maxima (Gumbel 1958)."""
-    root = np.sqrt(2 * np.log(n_vocab))
-    location = root - (np.log(np.log(n_vocab)) + np.log(4 * np.pi)) / (2 * root)
-    return float((location + np.euler_gamma / root) / np.sqrt(d_model))
-
-
 Nearest = list[tuple[int, str, float]]  # token id, label, cosine
 
 
@@ -308,9 +310,13 @@ def _words_of(
 
 
 def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
-    """The words that a unit is said to write: nearer than chance, and no special tokens."""
+    """The words that a unit is said to write: nearer than chance, and whole ones."""
     model = loaded(selection.recording)
-    near = [label for id, label, of in nearest if of >= least and not model.is_special(id)]
+    near = [
+        label
+        for id, label, of in nearest
+        if of >= least and is_word(label) and label[:1] != CONTINUES and not model.is_special(id)
+    ]
     return near[:N_NAMED]
 
 

@@ -385,11 +385,7 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
         return told
     try:
         ids, cosines = model.nearest(np.stack(vectors).astype(np.float32), N_NEAREST)
-        width = len(vectors[0])
-        least = model.memo(
-            ("random cosines", width),
-            lambda: flow_analysis.random_cosines(width, model.nearest),
-        )
+        least = flow_analysis.least_cosine(model, len(vectors[0]))
     except (ValueError, AttributeError):
         return told
     for (at, place), words, near in zip(uses, ids.tolist(), cosines):

@@ -60,7 +60,7 @@ from explorer.panels.selection import (
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import HideToken, ShuffleTokens, WithoutPositions
-from models.contract.recording import Attention, Recording, Stream
+from models.contract.recording import CONTINUES, Attention, Recording, Stream
 from models.contract.results import softmax
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
@@ -72,7 +72,6 @@ VARIES = 1.05  # so many times as much as without positions
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
-N_ORDERS = 5  # other orders in which an answer is read
 N_WORDS_OF_ORDER = 14  # of each of these that are written out
 BLANK = "___"
 N_CIRCLE = 64  # positions on the circle
@@ -533,39 +532,57 @@ class ReadInOrder:
 
 def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...]]:
     """The likeliest word at a token, which is hidden from a model that fills in words; and its
-    probability in the typed order and in N_ORDERS others: at the same word, of a next word at the
-    end, of a translation at its beginning. Raises ValueError where there is no other order."""
+    probability in the typed order and in others (`positions.other_orders`): at the same word, of a
+    next word at the end, of a translation at its beginning. Raises ValueError where there is no
+    other order."""
     recording = run.recording()
     first, read = recording.streams[0], logit_lens.read_stream(recording)
     if (~first.special).sum() < 2:
         raise ValueError(sentences(CONCEPT, "order")("no_words"))
     is_hidden = can_hide(recording) and not first.special[token]
-    follows = is_hidden or (read is first and not logit_lens.predicts_next(recording))
+    is_at_word = is_hidden or (read is first and not logit_lens.predicts_next(recording))
+    moves = positions.other_orders(first, token if is_at_word else -1)
+    if not moves:
+        raise ValueError(sentences(CONCEPT, "answer")("no_order"))
     id, found = -1, list[ReadInOrder]()
-    for seed in (None, *range(1, 1 + N_ORDERS)):
-        moved = () if seed is None else (ShuffleTokens(seed),)
+    hidden = (HideToken(token),) if is_hidden else ()
+    for moved in ((), *((each,) for each in moves)):
         order = moved[0].order(first.special.tolist()) if moved else np.arange(len(first.tokens))
-        place = int(np.flatnonzero(order == token)[0]) if follows else token
-        hidden = (HideToken(place),) if is_hidden else ()
         there = replace(run, edits=(*moved, *run.edits, *hidden)).recording()
-        p = softmax(loaded(there).logits(there, read.name, place))
-        id = int(p.argmax()) if seed is None else id
+        p = softmax(loaded(there).logits(there, read.name, token))
+        id = id if moved else int(p.argmax())
         labels = [first.tokens[at] for at in order]
         if is_hidden:
-            labels[place] = BLANK
-        kept = window(len(labels), (place if follows else len(labels) - 1,), N_WORDS_OF_ORDER)
-        shown = " ".join(labels[at] for at in kept.tolist() if not first.special[order[at]])
-        found.append(ReadInOrder(shown, float(p[id])))
+            labels[token] = BLANK
+        middle = token if is_at_word else len(labels) - 1
+        found.append(ReadInOrder(_written(labels, first.special, middle), float(p[id])))
     (answer,) = loaded(recording).labels([id])
     return without_mark(answer, after_special=True), tuple(found)
+
+
+def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
+    """The words of a text around a place, whole ones with spaces between, and a sign where others
+    are left out."""
+    kept = window(len(labels), (middle,), N_WORDS_OF_ORDER).tolist()
+    first, end = kept[0], kept[-1] + 1
+    while first > 0 and labels[first].startswith(CONTINUES):
+        first -= 1
+    while end < len(labels) and labels[end].startswith(CONTINUES):
+        end += 1
+    text = [at for at in range(first, end) if not special[at]]
+    words = "".join(f" {labels[at]}".replace(f" {CONTINUES}", "") for at in text)
+    every = np.flatnonzero(~special)
+    ends = ("…" if is_cut else "" for is_cut in (text[0] > every[0], text[-1] < every[-1]))
+    before, after = ends
+    return " ".join(filter(None, (before, words.strip(), after)))
 
 
 @spec.predicts
 @spec.panel
 def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -> Panel:
     """What becomes of a prediction when the words come in another order: its probability in the
-    typed order and in five others. Of a model that predicts no word, what becomes of the vectors,
-    as `order` shows it.
+    typed order and in up to five others, in which the hidden word and the last one keep their
+    places. Of a model that predicts no word, what becomes of the vectors, as `order` shows it.
 
     token: the hidden word, of a model that goes on the end of the text, of a translation its
     beginning. Raises ValueError for a
@@ -580,14 +597,13 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
         lambda: _answer_in_orders(run, on.token),
     )
     typed, *others = read
-    order = sorted(range(N_ORDERS), key=lambda at: others[at].probability)
-    middle = order[N_ORDERS // 2]
+    middle = positions.median([each.probability for each in others])
     median = others[middle].probability
     change = median - typed.probability
     kind = "hardly" if abs(change) < opening.TURNS else "rises" if change > 0 else "falls"
     slots = {
         "answer": said,
-        "n": N_ORDERS,
+        "n": len(others),
         "before": tenths(typed.probability),
         "after": tenths(median),
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import attention, summaries
+from explorer.analysis import attention, opening, summaries
 from explorer.analysis.attention import TOKEN_FILTERS, MatrixView
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.terminology import mask_reason
@@ -73,6 +73,21 @@ class Aggregation:
         token = self.selection.query
         return token if self.view.row_of(token) >= 0 else self.view.row_tokens[0][0]
 
+    @property
+    def shown(self) -> list[int]:
+        """The keys on show that the query may attend to, but for itself where there are others."""
+        allowed = self.selection.attention.reachable[self.query]
+        every = [at for at in range(len(allowed)) if self.view.column_of(at) >= 0]
+        own = -1 if self.selection.is_across else self.query
+        others = [at for at in every if at != own and allowed[at]]
+        return others or every
+
+    @property
+    def key(self) -> int:
+        """The key that the headline names."""
+        labels = self.selection.axes.keys
+        return opening.telling_key(labels, self.values[self.query], self.shown)
+
 
 def _layer_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
     """All layers, and each: by itself, or up to it in what goes through layers."""
@@ -97,7 +112,7 @@ def aggregated(
         int | None, Choice(_layer_options, "Layer", name="sum_layer", menu=True)
     ] = None,
     head: Annotated[int | None, Choice(_head_options, "Head", name="sum_head", menu=True)] = None,
-    tokens: Annotated[str, replace(TOKENS, options=SHARED, help="")] = "All",
+    tokens: Annotated[str, replace(TOKENS, options=SHARED, help="", name="sum_keep")] = "Quiet",
     attention: FirstAttention = OPENS,
 ) -> Panel:
     """All heads in one matrix, with one query by mean, rollout and share of the output.
@@ -168,7 +183,7 @@ def _values(
 
 def _matrix(aggregation: Aggregation) -> Matrix:
     view = aggregation.view
-    key = int(aggregation.values[aggregation.query].argmax())
+    key = aggregation.key
     mark = (view.row_of(aggregation.query), view.column_of(key), "")
     return Matrix(
         select=("token", "source"),
@@ -193,7 +208,8 @@ def _comparison(aggregation: Aggregation) -> Bars:
     if loaded(selection.recording).shows_writes(selection.recording):
         columns[words("output_column")] = _output_shares(selection)[query]
     largest = np.max(list(columns.values()), axis=0)
-    seen = selection.attention.reachable[query] | (largest > 0)
+    is_shown = [aggregation.view.column_of(at) >= 0 for at in range(len(largest))]
+    seen = (selection.attention.reachable[query] | (largest > 0)) & is_shown
     order = np.argsort(-largest, kind="stable")
     keys = sorted(order[seen[order]][:N_KEYS].tolist())
     rows = tuple(
@@ -201,7 +217,7 @@ def _comparison(aggregation: Aggregation) -> Bars:
             selection.axes.keys[key],
             tuple(float(each[key]) for each in columns.values()),
             tuple(hundredths(float(each[key])) for each in columns.values()),
-            selected=key == int(columns[words("mean_column")].argmax()),
+            selected=key == aggregation.key,
         )
         for key in keys
     )
@@ -222,13 +238,13 @@ def _output_shares(selection: Selection) -> np.ndarray:
 
 def _trust_sentence(aggregation: Aggregation) -> str:
     words = sentences(CONCEPT, "aggregated")
-    selection, query = aggregation.selection, aggregation.query
+    selection, query, key = aggregation.selection, aggregation.query, aggregation.key
     row = aggregation.values[query]
-    key = int(row.argmax())
     slots = {
         "query": selection.axes.rows[query],
         "key": selection.axes.keys[key],
         "weight": hundredths(float(row[key])),
+        "all": words("content" if opening.is_telling(selection.axes.keys, key) else "tokens"),
     }
     if aggregation.kind != "Mean" or aggregation.layer is not None:
         value = slots["weight"]
@@ -237,24 +253,19 @@ def _trust_sentence(aggregation: Aggregation) -> str:
         )
         more = _influence(aggregation, key), _hidden(aggregation, key)
         return " ".join(filter(None, (line, *more)))
-    if not loaded(selection.recording).shows_writes(selection.recording):
-        heads = int(np.prod(selection.attention.pattern.shape[:2]))
-        line = words("finding_weights", heads=heads, **slots)
-    else:
-        share = hundredths(float(_output_shares(selection)[query, key]))
-        line = words("finding", share=share, **slots)
-    return " ".join(filter(None, (line, _hidden(aggregation, key))))
+    return " ".join(filter(None, (words("finding", **slots), _hidden(aggregation, key))))
 
 
 def _hidden(aggregation: Aggregation, key: int) -> str:
-    """How many of the heads of a mean give another key more than the mean's own; "" for another
+    """How many of the heads of a mean give another key on show more than this one; "" for another
     measure, and for none."""
     if aggregation.kind != "Mean":
         return ""
     pattern = aggregation.selection.attention.pattern
     layers = slice(None) if aggregation.layer is None else [aggregation.layer]
     rows = pattern[layers, :, aggregation.query]
-    n = int((rows.argmax(axis=-1) != key).sum())
+    others = [at for at in aggregation.shown if at != key]
+    n = int((rows[..., others].max(axis=-1, initial=0) > rows[..., key]).sum())
     slots = {"n": n, "heads": rows.shape[0] * rows.shape[1]}
     slots["key"] = aggregation.selection.axes.keys[key]
     return sentences(CONCEPT, "aggregated")("hides", **slots) if n else ""
@@ -293,9 +304,22 @@ def _cautions(aggregation: Aggregation) -> tuple[str, ...]:
     low, high = map(fixed, summaries.row_sums(aggregation.values))
     return (
         words(f"{aggregation.kind.lower()}_meaning"),
+        *_written_from(aggregation),
         caution,
         words("sums" if low != high else "sums_alike", low=low, high=high),
     )
+
+
+def _written_from(aggregation: Aggregation) -> tuple[str, ...]:
+    """The share of what all heads write at the query that comes from the key of the headline; none
+    beside a mean of a layer or another measure, and where the model does not say it."""
+    selection, at = aggregation.selection, (aggregation.query, aggregation.key)
+    is_whole = aggregation.kind == "Mean" and aggregation.layer is None
+    if not is_whole or not loaded(selection.recording).shows_writes(selection.recording):
+        return ()
+    slots = {"query": selection.axes.rows[at[0]], "key": selection.axes.keys[at[1]]}
+    share = hundredths(float(_output_shares(selection)[at]))
+    return (sentences(CONCEPT, "aggregated")("holds", share=share, **slots),)
 
 
 def _left_out(aggregation: Aggregation) -> tuple[str, ...]:

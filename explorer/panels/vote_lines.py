@@ -12,7 +12,7 @@ from explorer.analysis.words import Groups, spaced
 from explorer.figures.csv import Columns
 from explorer.figures.kinds import SentenceVotes, VoteLine
 from explorer.text import findings as findings_text
-from explorer.text.findings import FEW, quoted
+from explorer.text.findings import quoted
 from explorer.wording.templates import sentences
 from models.contract.recording import Recording
 
@@ -28,11 +28,6 @@ class Side:
     keys: tuple[Mapping[str, object], ...]
     name: str = ""
     about: str = ""
-
-
-def number(n: int) -> str:
-    """A small number as a word."""
-    return FEW[n] if n < len(FEW) else str(n)
 
 
 def name_of(ballot: Ballot) -> str:

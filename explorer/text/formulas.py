@@ -19,6 +19,7 @@ from math import cos, e, inf, isnan, log, pi, prod, sin, sqrt, tanh
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unicodedata import normalize
 
 from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
@@ -38,7 +39,7 @@ from explorer.figures.formatting import (
 Node = tuple[str, dict[str, str], Any]
 
 TOKEN = re.compile(
-    r'\s*(?:"(?P<text>[^"]*)"|(?P<number>\d[\d,]*(?:\.\d+)?)|\$(?P<slot>\w+)'
+    r'\s*(?:"(?P<text>[^"]*)"|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)|\$(?P<slot>\w+)'
     r"|(?P<name>[^\W\d_]+′*)|(?P<sign>\S))"
 )
 CLOSES = {"(": ")", "[": "]", "{": "}"}
@@ -124,6 +125,34 @@ class _Parser:
 def typeset(line: str, symbols: Mapping[str, str]) -> Node:
     """A line as MathML. Raises ValueError for a bracket that is not closed."""
     return "math", {"display": "block"}, [("mrow", {}, _Parser(line, symbols).row())]
+
+
+SMALL = re.compile("[₀-₉ₐₑₕᵢⱼₖₗₘₙₒₚₛₜᵤₓ₊₋]+|[⁰¹²³⁴-⁹ⁱⁿᵀ⁺⁻]+")  # one run of small letters
+MOST_FACTORS = 3  # letters side by side that are factors and no word
+
+
+def as_typed(line: str) -> str:
+    """A line as people type it, in the notation of `typeset`: small letters, as in W₁, are scripts,
+    and a few letters side by side that are no word of the field's formulas are factors."""
+
+    def script(found: re.Match[str]) -> str:
+        sign = "_" if found[0][0] in "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚₛₜᵤₓ₊₋" else "^"
+        return f"{sign}{{{normalize('NFKC', found[0])}}}"
+
+    def factors(found: re.Match[str]) -> str:
+        name = found[0]
+        return name if len(name) > MOST_FACTORS or name in _words() else " ".join(name)
+
+    parts = SMALL.sub(script, line).split('"')  # every second one is words
+    parts[::2] = (re.sub(r"(?<!\$)(?<![_^\w])[^\W\d_]{2,}", factors, each) for each in parts[::2])
+    return '"'.join(parts)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The names of several letters in the field's formulas."""
+    lines = chain.from_iterable(formula.lines for formula in FORMULAS.values())
+    return frozenset(re.findall(r"[^\W\d_]{2,}", " ".join(lines))) | {"log", "sin", "cos", "min"}
 
 
 def _unnamed(node: Node) -> Node:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from explorer.analysis import offers
-from explorer.analysis.offers import Offer, Said
+from explorer.analysis.offers import Offer
 from explorer.text.findings import FEW, Mark, marked
 from explorer.wording.markdown_escape import literal
 from explorer.wording.templates import sentences
@@ -59,8 +59,7 @@ def _moved(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
 
 
 def _disagree(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
-    named = lambda said: words("name" if _is_name(said) else "common", noun=mark(said.noun))
-    noun, other = map(named, offer.votes)
+    noun, other = (mark(each.noun) for each in offer.votes)
     models = {"first": literal(offer.old), "second": literal(offer.new)}
     return words("result", word=mark(offer.word), noun=noun, other=other, **models)
 
@@ -72,10 +71,6 @@ def _of_both(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
 
 def _of_third(offer: Offer, mark: Mark, words: Callable[..., str]) -> str:
     return words("result", noun=mark(offer.votes[0].noun), word=mark(offer.word))
-
-
-def _is_name(said: Said) -> bool:
-    return said.noun[:1].isupper()
 
 
 RESULTS = {

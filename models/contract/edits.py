@@ -1018,18 +1018,20 @@ def of_stream(edits: tuple[Edit, ...], name: str, first: bool) -> tuple[Edit, ..
 class ShuffleTokens(InputEdit):
     """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep
     their places, two tokens or more never stay: where the draw would leave them, all move on by
-    one.
+    one. stay: the places of other tokens that keep them, with dots between ("2.7").
     It comes before every other edit: a HideToken names a place in the new order. A translator's
     source is shuffled, its target is not.
     """
 
     seed: int
+    stay: str = ""
 
     def order(self, special: Sequence[bool]) -> np.ndarray:
         """The index of the token that is read at each place, (token). `special` (token): True for
         one that stays."""
         places = np.arange(len(special))
-        movable = places[~np.asarray(special, dtype=bool)]
+        kept = [int(place) for place in self.stay.split(".") if place]
+        movable = places[~np.asarray(special, dtype=bool) & ~np.isin(places, kept)]
         permutation = np.random.default_rng(self.seed).permutation(movable)
         places[movable] = (
             np.roll(movable, 1) if np.array_equal(permutation, movable) else permutation
@@ -1040,7 +1042,10 @@ class ShuffleTokens(InputEdit):
         return f"tokens shuffled (seed {self.seed})"
 
     def value_error(self) -> str:
-        return f"{self} has a negative seed; seeds count from 0" if self.seed < 0 else ""
+        if self.seed < 0:
+            return f"{self} has a negative seed; seeds count from 0"
+        is_list = re.fullmatch(r"(\d+(\.\d+)*)?", self.stay)
+        return "" if is_list else f"{self}: {self.stay!r} is no list of places such as 2.7"
 
 
 KINDS: dict[str, type[Edit]] = {

@@ -436,7 +436,7 @@ def _fill_rows_of_lens(
         for at, logits in zip(places, scores.split(n_tokens)):
             # Large and in float32; what is summed over the vocabulary is summed in float64.
             total = logits.logsumexp(-1).double()
-            values, best = _largest(logits, top)
+            values, best = _likeliest(logits, top)
             final_logits = logits.gather(-1, final_id[:, None])
             torch.sub(final, logits, out=change).mul_(p)
             kl = change.sum(-1, dtype=torch.float64) - (final_total - total)
@@ -456,8 +456,8 @@ def _n_above(scores: Tensor, score: Tensor, room: np.ndarray) -> list[int]:
     return [int(np.count_nonzero(row)) for row in room]
 
 
-def _largest(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
-    """The largest of some scores (token, id), and their ids: each (token, rank)."""
+def _likeliest(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    """The largest scores (token, id) of each row, and their ids: each (token, rank)."""
     if top == 1:  # some ten times faster than a search for several
         return scores.max(-1, keepdim=True)
     return scores.topk(top, dim=-1)

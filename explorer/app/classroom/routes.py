@@ -160,7 +160,8 @@ def parse_question(payload: object) -> dict[str, Any] | None:
     """A teacher's question as it is stored: text, choices, the right one, the reason and the page.
     What a question need not have: pictures of the choices; `covers`, the answer is the model's
     prediction; `model`, words with their probabilities; `free`, students type a word, for which
-    choices are examples, or where it is `long` a sentence.
+    choices are examples, or where it is `long` a sentence; `of`, the step of a lesson that it was
+    asked on.
 
     Raises ValueError where a part is missing or too long."""
     if payload is None:
@@ -179,6 +180,7 @@ def parse_question(payload: object) -> dict[str, Any] | None:
         "right": -1 if is_free else right,
         "says": _plain_text(payload.get("says", ""), LONGEST_TEXT),
         "to": app_address(payload["to"]) if payload.get("to") else "",
+        "of": _plain_text(payload.get("of", ""), LONGEST_CHOICE),
     }
     more = {
         "free": is_free,
@@ -320,7 +322,8 @@ async def show(request: Request) -> Response:
         picture = await request_body.body(request, "application/octet-stream", MOST_PICTURE)
         key = request.headers.get("x-headlight-key", "")[:64]
         code = normalized_code(query.get("code"))
-        await class_service().show(code, key, app_address(query.get("at")), picture)
+        at, stays = app_address(query.get("at")), query.get("stays") == "1"
+        await class_service().show(code, key, at, picture, stays)
         return JSONResponse({}, headers=NO_STORE)
 
     return await respond(made)

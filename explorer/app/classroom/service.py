@@ -132,12 +132,16 @@ class ClassService:
         if await self.store.write(code, "move", stamp, {"at": location}):
             await self.store.tell(code, STUDENTS)
 
-    async def show(self, code: str, key: str, location: str, picture: bytes) -> None:
+    async def show(
+        self, code: str, key: str, location: str, picture: bytes, stays: bool = False
+    ) -> None:
         """Store a picture of the teacher's window, which stands in for students' own pages; no
-        bytes where the window shows none."""
+        bytes where the window shows none. stays: what it shows is of that window alone, and no page
+        of a student comes in its place."""
         stamp = self._next_stamp()
         await self.rules(code, key)
         fields = {"picture": secrets.token_urlsafe(8) if picture else "", "of": location}
+        fields["stays"] = "1" if stays else ""
         if await self.store.show(code, stamp, fields, picture, "picture"):
             await self.store.tell(code, STUDENTS)
 
@@ -376,7 +380,7 @@ class ClassService:
             lesson = fields["lesson"]
             for name in ("at", "of"):
                 snapshot[name] = lesson_text.for_followers(fields[name], bool(lesson))
-            snapshot["picture"] = fields["picture"]
+            snapshot |= {"picture": fields["picture"], "stays": bool(fields["stays"])}
             snapshot["held"] = sha256(lesson.encode()).hexdigest()[:12] if lesson else ""
             snapshot["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
             if question and not snapshot["revealed"]:
@@ -423,7 +427,8 @@ class ClassService:
     async def _make(
         self, code: str, watch: str, address: str, location: str, occupied: bool
     ) -> bool:
-        names = ("picture", "of", "slide", "presses", "open", "question", "tally", "lesson")
+        shown = ("picture", "of", "stays", "slide", "presses")
+        names = (*shown, "open", "question", "tally", "lesson")
         fields = dict.fromkeys(names, "") | {"number": "0", "pressed": "0"}
         fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location}
         starter = codes.signature(self._secret, "address", address)  # an address is not stored

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from hashlib import sha256
 
 import streamlit as st
 
@@ -66,7 +67,12 @@ def show(is_sharing: bool) -> None:
         | {"picture": worksheet.picture_address(each), "typeset": own_formula(each.formula)}
         for each in lesson.items
     ]
-    header = asdict(lesson) | {"items": items, "at": at, "choices": here}
+    # The reader's own is the same one while it is written.
+    about = visit.own_lesson if here["lesson"] == OWN else lesson.word
+    name = sha256(about.encode()).hexdigest()[:12]
+    is_own = here["lesson"] not in lessons.written()
+    header = asdict(lesson) | {"id": name, "is_own": is_own, "items": items, "at": at}
+    header["choices"] = here
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 
 

@@ -7,7 +7,7 @@ there."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -91,9 +91,16 @@ def append(item: Item) -> None:
 def own_formula(line: str) -> formulas.Node | None:
     """A formula of a step, typeset; None for none, and for a line that is none."""
     try:
-        return formulas.typeset(line, {}) if line.strip() else None
+        return formulas.typeset(formulas.as_typed(line), {}) if line.strip() else None
     except (ValueError, IndexError, RecursionError):
         return None
+
+
+def main_panel(names: Iterable[str]) -> str:
+    """The panel of a page that a step speaks of, unless its author chooses another: the head that
+    is selected, else the first; "" where there is none."""
+    all_names = tuple(names)
+    return "attention.head" if "attention.head" in all_names else next(iter(all_names), "")
 
 
 def word_of(lesson: Lesson) -> str:

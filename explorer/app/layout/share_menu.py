@@ -69,9 +69,8 @@ def _offer_to_lesson() -> None:
     tab, panels = visit.page, export_menu.panels_on_page()
     if not places.ROWS[tab].is_step:
         return
-    main = next((each for each in panels if each.name == "attention.head"), None)
-    main = main or next(iter(panels), None)
-    finding, panel = (main.finding, main.name) if main else ("", "")
+    panel = own_lesson.main_panel(each.name for each in panels)
+    finding = next((each.finding for each in panels if each.name == panel), "")
     st.button(
         WORDS("to_lesson"),
         key="add to lesson",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -167,7 +168,7 @@ def _own_lesson() -> None:
             st.download_button(
                 WORDS("save"),
                 own.json,
-                "lesson.headlight.json",
+                f"{_file_name(own)}.headlight.json",
                 JSON,
                 key="save lesson",
                 type="tertiary",
@@ -193,6 +194,12 @@ def _own_lesson() -> None:
         placeholder="/architecture?…",
         on_change=_add_address,
     )
+
+
+def _file_name(lesson: Lesson) -> str:
+    """The title of a lesson as the name of a file."""
+    words = re.findall(r"\w+", lesson.title.lower())
+    return "-".join(words)[:60] or "lesson"
 
 
 def _press(key: str, label: str, icon: str, act: Callable[..., None], *args: Any) -> None:
@@ -231,8 +238,8 @@ def _add_address() -> None:
     except ValueError as why:
         visit.lesson_problem = str(why)
         return
-    panels = places.ROWS[lesson_text.parts(here)[0]].panels
-    own_lesson.append(Item(here, panel=next(iter(panels), "")))
+    panel = own_lesson.main_panel(places.ROWS[lesson_text.parts(here)[0]].panels)
+    own_lesson.append(Item(here, panel=panel))
 
 
 def _add_words() -> None:
@@ -292,12 +299,31 @@ def _edit(step: int, at: int, item: Item) -> None:
         _press(f"duplicate {at}", WORDS("duplicate"), "content_copy", _duplicate, at)
         _press(f"remove {at}", WORDS("remove"), "delete", _remove, at)
         heading = literal(item.heading or place)
-        with st.expander(f"{at + 1}. {heading}", expanded=False):
+        # By the name of the step: it stays open while its heading is written.
+        with st.expander(f"{at + 1}. {heading}", key=f"step {step}"):
             st.caption(literal(f"{place} · {_subject(item)}"))
+            _picture(step, item)
             for name, label in FIELDS.items():
                 _field(name, label, step, item)
             if item.formula.strip() and own_lesson.own_formula(item.formula) is None:
                 st.warning(WORDS("no_formula"))
+
+
+def _picture(step: int, item: Item) -> None:
+    """Which of the pictures of its page a step shows."""
+    names = places.ROWS[lesson_text.parts(item.address)[0]].panels
+    options = [*names, *({item.panel} - {*names}), lesson_text.OWN_WORDS]
+    options = list(dict.fromkeys(each for each in options if each))
+    key = f"lesson panel {step}"
+    title = lambda name: name.rpartition(".")[2].replace("_", " ").capitalize()
+    st.selectbox(
+        WORDS("picture"),
+        options,
+        options.index(item.panel) if item.panel else 0,
+        format_func=lambda name: WORDS("no_picture") if name in ("", "words") else title(name),
+        key=key,
+        on_change=lambda: own_lesson.write(step, panel=st.session_state[key]),
+    )
 
 
 def _subject(item: Item) -> str:
