@@ -1165,7 +1165,7 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
     kind = ALL_SAY if vote.n_votes == len(vote.ballots) else MOST_SAY
     if is_divided:
         kind = OUTVOTED if vote.is_outvoted else DIVIDED
-    order = votes.nouns_of([vote])
+    order = coreference.nouns_of([vote])
     said = {order[each.key]: each.word for each in reversed(vote.ballots)}  # by the first of them
     pattern = attention.pattern[seen.layer, seen.head]
     query, key = words.strongest_tokens(pattern, rows, keys, vote.row, seen.key)
