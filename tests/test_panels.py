@@ -214,6 +214,7 @@ def of_an_edit(name: str) -> Panel:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_its_python_line_and_the_words_of_an_address_make_a_panel_again(name: str) -> None:
     panel = of_an_edit(name)
@@ -246,6 +247,7 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None:
     panel = of_an_edit(name)
