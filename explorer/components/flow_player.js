@@ -13,7 +13,7 @@ import { arrow, hearKeys, OWN } from "./keys.js";
 import { make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
-import { sentenceOf } from "./terms.js";
+import { explained, sentenceOf } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
@@ -217,6 +217,12 @@ const isTold = ({ current, slow, layers }) => slow.includes(current) || current 
 /** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out */
 function shown(view, isSaid = false) {
   const { finding } = stopOf(now(view));
+  const { titles } = now(view);
+  if (titles.length) {
+    view.header.title = titles[isEnd(now(view)) ? 1 : 0];
+    const title = explained(view.header.terms, view.header.title, new Set());
+    view.root.querySelector("h2")?.replaceChildren(...title);
+  }
   if (view.beam.said !== finding) {
     view.finding.ariaLive = isSaid ? "polite" : "off";
     view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));

@@ -763,6 +763,7 @@ class Flow(Figure):
 
     current: the column under the beam, the number of columns for the end, -1 for the question that
     comes before, where nothing tells what the model predicts. stops: of each column and of the end.
+    titles: what it is called until its end, and there, () where that is the same.
     votes: the rows that the tested heads vote on, each with the place of its colour in the vote.
     lanes: the words that race; leaders: others that lead after a layer. matters: the columns that
     are wide in the end; slow: those that are played slowly. cause: the column, which of its
@@ -784,6 +785,7 @@ class Flow(Figure):
     leads: tuple[FlowLink, ...] = ()
     current: int = 0
     stops: tuple[FlowStop, ...] = ()
+    titles: tuple[str, ...] = ()
     votes: tuple[tuple[int, int], ...] = ()
     lanes: tuple[FlowLane, ...] = ()
     leaders: tuple[FlowLane, ...] = ()

@@ -227,7 +227,10 @@ def _under_beam(
         machine = _with_whole_words(drawn, machine, told)
     if not is_hurrying():  # what is missing is not seen at once, and the page's own panel has it
         machine = flow_beam.with_words(told, recording, machine, race) if told else machine
-    machine = replace(machine, current=_column(machine, beam))
+    is_hidden = told is not None and told.asked == "hidden" and not machine.level
+    unknown = flow_beam.WORDS("unknown", model=model_name(recording))
+    titles = (unknown, panel.title) if is_hidden else ()
+    machine = replace(machine, current=_column(machine, beam), titles=titles)
     predicted = told.numbers if told else {}
     panel = replace(panel, figures=(machine, *below), numbers={**panel.numbers, **predicted})
     if machine.level:
@@ -235,8 +238,8 @@ def _under_beam(
     at = machine.current
     if at < 0 and told is not None:
         return _asking(panel, told)
-    if told is not None and told.asked == "hidden" and at < len(machine.layers):
-        panel = replace(panel, title=flow_beam.WORDS("unknown", model=model_name(recording)))
+    if is_hidden and at < len(machine.layers):
+        panel = replace(panel, title=unknown)
     return replace(panel, finding=machine.stops[at].finding)
 
 
@@ -284,7 +287,7 @@ def _covered(panel: Panel) -> Panel:
     stops = tuple(FlowStop(WORDS("covered"), each.levels, each.switch) for each in machine.stops)
     bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
     bare = replace(bare, lanes=(), leaders=(), matters=(), slow=(), stops=stops)
-    bare = replace(bare, asks=("", "", ""), cause=(), current=len(layers), out="")
+    bare = replace(bare, asks=("", "", ""), cause=(), titles=(), current=len(layers), out="")
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),

@@ -1085,6 +1085,7 @@ function flowOf(n, more = {}) {
       units: [],
       box: "",
     })),
+    titles: [],
     votes: [],
     lanes: [],
     leaders: [],
