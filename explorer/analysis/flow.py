@@ -8,15 +8,15 @@ take lengths). A head's shares sum to what Residual stream shows as its share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from explorer.analysis import consistency, logit_lens, residual
 from models.contract.recording import Attention, Recording, Stream
 from models.contract.results import Lens, largest
-from models.runtime.caching import CachedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +137,20 @@ def random_cosines(width: int, nearest: Callable[[np.ndarray, int], tuple]) -> f
     return float(np.quantile(nearest(vectors, 1)[1][:, 0], CHANCE))
 
 
-def least_cosine(model: CachedModel, width: int) -> float:
+class WithNearestWords(Protocol):
+    """A model that names the words nearest to vectors, and keeps what is made of it."""
+
+    def nearest(self, vectors: np.ndarray, n: int, /) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def memo(self, key: Hashable, make: Callable[[], float], /) -> float: ...
+
+
+def least_cosine(model: WithNearestWords, width: int) -> float:
     """From which cosine on with what a unit or a head of a model writes a word is told: the
     `random_cosines` of its vectors of that width. Raises ValueError and AttributeError for a model
     without such words."""
     make = lambda: random_cosines(width, model.nearest)
-    return float(model.memo(("random cosines", width), make))
+    return model.memo(("random cosines", width), make)
 
 
 # What an FFN changes of a token's prediction: the words of the readout that rise after it.

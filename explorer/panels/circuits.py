@@ -132,8 +132,7 @@ def circuits(
             changed,
             (query, key),
         ),
-        # What is not readable is no picture: the table has it.
-        figures=(matches, raised) if key in changed else (matches,),
+        figures=(matches, raised) if key in changed else (matches,),  # the table has it
         table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
         details=tuple(details),
         caption=(
