@@ -55,6 +55,8 @@ def test_a_training_is_on_the_wall_and_in_the_windows_of_the_class(
     wall.get_by_role("button", name="Start").click()
     wall.get_by_role("button", name="Present").click()
     board = wall.locator(".board")
+    begun = board.locator(".caption", has_text="of a training from random weights")
+    begun.wait_for(timeout=120_000)
     expect(board.locator(".plate svg text", has_text="Loss (nats)")).to_have_count(1)
     shown = student.frame_locator(".shown iframe")
     expect(shown.get_by_text("Training: Induction").first).to_be_visible()

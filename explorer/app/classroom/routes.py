@@ -180,9 +180,9 @@ def parse_question(payload: object) -> dict[str, Any] | None:
         "right": -1 if is_free else right,
         "says": _plain_text(payload.get("says", ""), LONGEST_TEXT),
         "to": app_address(payload["to"]) if payload.get("to") else "",
-        "of": _plain_text(payload.get("of", ""), LONGEST_CHOICE),
     }
     more = {
+        "of": _plain_text(payload.get("of", ""), LONGEST_CHOICE),
         "free": is_free,
         "long": is_free and payload.get("long") is True,
         "covers": payload.get("covers") is True,

@@ -22,6 +22,7 @@ from explorer.text.lesson import Item, Lesson
 from explorer.wording.templates import sentences
 
 WORDS = sentences("lesson", "bar")
+OF_HEADS = ("attention.votes", "attention.heads", "attention.head")  # which are drawn by hand
 OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
 
 
@@ -94,6 +95,11 @@ def own_formula(line: str) -> formulas.Node | None:
         return formulas.typeset(formulas.as_typed(line), {}) if line.strip() else None
     except (ValueError, IndexError, RecursionError):
         return None
+
+
+def panels_of(tab: str) -> tuple[str, ...]:
+    """The panels that a step on a tab may speak of."""
+    return places.ROWS[tab].panels or (OF_HEADS if tab == "heads" else ())
 
 
 def main_panel(names: Iterable[str]) -> str:

@@ -238,7 +238,7 @@ def _add_address() -> None:
     except ValueError as why:
         visit.lesson_problem = str(why)
         return
-    panel = own_lesson.main_panel(places.ROWS[lesson_text.parts(here)[0]].panels)
+    panel = own_lesson.main_panel(own_lesson.panels_of(lesson_text.parts(here)[0]))
     own_lesson.append(Item(here, panel=panel))
 
 
@@ -311,7 +311,7 @@ def _edit(step: int, at: int, item: Item) -> None:
 
 def _picture(step: int, item: Item) -> None:
     """Which of the pictures of its page a step shows."""
-    names = places.ROWS[lesson_text.parts(item.address)[0]].panels
+    names = own_lesson.panels_of(lesson_text.parts(item.address)[0])
     options = [*names, *({item.panel} - {*names}), lesson_text.OWN_WORDS]
     options = list(dict.fromkeys(each for each in options if each))
     key = f"lesson panel {step}"
