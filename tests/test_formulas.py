@@ -260,6 +260,8 @@ def compare(line: Node, numbers: dict[str, Any]) -> int:
     for left in lefts:
         text = "".join(map(written, left)).replace("(−", "( −")
         made = Decimal(0) if "∞" in text else computed(text)
+        if logarithm := re.fullmatch(r"\s*−\s*ln\s*(.+?)\s*", text):
+            made = Decimal(-log(parse_number(logarithm[1])))
         assert made is not None and abs(made - said) <= half * Decimal("1.0001"), (text, result)
     return len(lefts)
 

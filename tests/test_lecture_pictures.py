@@ -22,7 +22,7 @@ from explorer.analysis import (
     word_classes,
 )
 from explorer.analysis.measure import MeasureContext
-from explorer.figures.formatting import decimals_apart, hundredths, matches_text
+from explorer.figures.formatting import decimals_apart, hundredths, matches_text, parse_number
 from explorer.figures.kinds import Factor, Product, factor
 from explorer.panels import (
     attribution,
@@ -275,7 +275,10 @@ def test_the_nearest_and_the_farthest_head_stand_on_one_scale() -> None:
 
 
 def test_what_is_left_of_a_gradient_falls_to_the_first_word() -> None:
-    relay, clock = recurrence.bottleneck(Run("encoder", TEXT)).figures
+    relay, beside = recurrence.bottleneck(Run("encoder", TEXT)).figures
+    clock, each_step = beside.figures
+    factor = parse_number(each_step.facts[0][0])
+    assert factor ** (len(relay.words) - 1) == pytest.approx(relay.values[0], rel=0.005)
     assert relay.values[-1] == 1 and (np.diff(relay.values) > 0).all()
     assert relay.words[0] == "The" and relay.words[-1] == "tired"
     assert [row.values[0] for row in clock.rows] == [len(relay.words), 1]
