@@ -51,10 +51,10 @@ let sent;
 
 /** Send a word that was guessed in a picture, once, where the class is asked for it. @param {Record<string, any>} now */
 function sendGuess({ guessed, lesson }) {
-  if (!guessed || guessed === sent) return;
+  // One that is made before the class is asked waits for the question.
+  if (!guessed || guessed === sent || !isAsked(lesson, guessed)) return;
   sent = guessed;
-  if (isAsked(lesson, guessed))
-    answer(guessed.word).catch(({ message }) => guessed.failed(message));
+  answer(guessed.word).catch(({ message }) => guessed.failed(message));
 }
 
 /** Answer the question of the class: it is this student's answer for every view of the window. @param {number | string} choice */
