@@ -214,4 +214,6 @@ if "__path__" not in globals():  # a clone
         sys.modules[__name__].__package__ = __name__
 
 if __name__ == "__main__":  # of a clone; a package has __main__.py
-    sys.exit(import_module("explorer.cli").main())
+    from explorer.cli import main
+
+    sys.exit(main())

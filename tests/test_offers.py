@@ -60,7 +60,7 @@ def expect_kept(run: Run, offer: offers.Offer) -> None:
             name = guess.word.partition("…")[0]
             expected = guess.after if asked else guess.before
             assert named.get(name, 0.0) == pytest.approx(expected, abs=SUMMED)
-    assert first.before - first.after >= offers.LEAST_LOSS and second.word != first.word
+    assert first.before - first.after >= opening.LEAST_LOSS and second.word != first.word
 
 
 def test_the_opening_sentence_has_three_offers() -> None:
@@ -89,7 +89,7 @@ def test_offers_are_told_in_words() -> None:
         "head": (
             "Take out L1 H7, which reads *cold*",
             "The model’s guess for this place turns from *it* to *he*, "
-            "which rises from 31 to 73 %.",
+            "which rises from 31 to 73\u00a0%.",
         ),
         "word": (
             "Take out *cold*",

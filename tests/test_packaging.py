@@ -204,7 +204,9 @@ def test_the_wheel_is_small_and_whole(built: Path, site: Path) -> None:
     expected = {name for name in clone.names() if name.startswith(ours)}
     left = expected - inside
     assert {Path(name).name for name in left} == {shipped_models.EARLIER}
-    assert inside - expected == {*("__init__.py", "app.py", ".streamlit/config.toml", "py.typed")}
+    assert inside - expected == {
+        *("__init__.py", "__main__.py", "app.py", ".streamlit/config.toml", "py.typed")
+    }
     said = (site / "headlight" / "models" / "version.py").read_text("utf-8")
     assert said == f'"""The version of Headlight."""\n\nVERSION = {VERSION!r}\n'
     (info,) = site.glob("*.dist-info")
