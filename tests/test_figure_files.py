@@ -50,6 +50,7 @@ HALF_A_POINT = (
 CHOSEN = {
     "architecture.flow": {"beam": "end"},
     "residual.updates": {"measure": "Rotation angle"},
+    "interventions.patches": {"donor": "the dog sat on the mat"},
 }
 
 

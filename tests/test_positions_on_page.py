@@ -244,7 +244,7 @@ IN_TURN = [
 @pytest.mark.parametrize(("view", "model"), IN_TURN)
 def test_every_view_opens_on_models_in_turn(view: str, model: str, gpt2_on_pages: OwnModel) -> None:
     stream = "decoder" if model == "translator" else ""
-    app = opened(model=model, text="the cat sat", stream=stream, ask=view)
+    app = opened(model=model, text="the cat sat on the mat", stream=stream, ask=view)
     lacks = model == "smollm2" and view == "Adding"
     assert len(panels_on(app)) == (0 if lacks else VIEWS[view])
     assert len(app.info) == lacks and all(each["finding"] for each in panels_on(app))
