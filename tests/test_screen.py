@@ -172,12 +172,15 @@ def after(asked: dict[str, str], panel: str, **pressed: object) -> dict[str, str
 
 
 def test_a_cell_that_is_pressed_is_framed_until_it_is_pressed_again() -> None:
-    patching, patches = {"tab": "patching"}, "interventions.patches"
+    donor = TEXT.replace("river", "grey")
+    patching, patches = {"tab": "patching", "donor": donor}, "interventions.patches"
     framed = after(patching, patches, row=2, column=3)
     assert framed["patch_cell"] == "2.3" and screen(framed).chosen["cell"] == (2, 3)
     assert not {"row", "column"} & framed.keys()
     assert "patch_cell" not in after(framed, patches, row=2, column=3)
     assert after(framed, patches, row=0, column=1)["patch_cell"] == "0.1"
+    nowhere = screen({"tab": "patching", "text": "Hello.", "patch_cell": "2.3"})
+    assert nowhere.refused["patch_cell"].endswith("there is nothing to choose.")
 
 
 def test_another_head_of_a_stands_beside_its_own_of_b() -> None:

@@ -453,7 +453,8 @@ def resolve(
         _checked(each, run, chosen, refused)
         if is_there and not each.allows(run, chosen, value):
             names = ", ".join(listed(each.values(run, chosen)))
-            refused[each.name] = REFUSALS("no_choice", name=each.name, value=value, names=names)
+            why = "no_choice" if names else "nothing"
+            refused[each.name] = REFUSALS(why, name=each.name, value=value, names=names)
         if not is_there or each.name in refused:
             chosen[each.argument] = each.default
     return chosen, refused
