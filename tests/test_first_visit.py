@@ -71,7 +71,7 @@ def test_what_is_offered_on_the_first_page_happens(visitor: Visitor) -> None:
     change = page.locator(".offer", has_text="Change “it was cold” to “he was late”")
     assert "All three heads move to “waiter”." in change.inner_text()
     turns = page.locator(".offer", has_text="Take out L1 H7, which reads “cold”")
-    assert "turns from “it” to “he”, which rises from 31 to 73 %" in turns.inner_text()
+    assert "turns from “it” to “he”, which rises from 31% to 73%" in turns.inner_text()
     change.click()
     page.wait_for_selector("h1:has-text('he means waiter, say all three tested heads')")
     tour.wait_for(state="detached")  # the reader has a text of their own

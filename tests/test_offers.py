@@ -89,7 +89,7 @@ def test_offers_are_told_in_words() -> None:
         "head": (
             "Take out L1 H7, which reads *cold*",
             "The model’s guess for this place turns from *it* to *he*, "
-            "which rises from 31 to 73\u00a0%.",
+            "which rises from 31% to 73%.",
         ),
         "word": (
             "Take out *cold*",
