@@ -21,7 +21,7 @@ def cite(of: Panel | Recording | Model | str | None = None) -> str:
     """A BibTeX entry that names the version, and of a panel, a recording, a loaded model or its
     name also the model with the hash of its weights, and the panel, which its key has too. Raises
     TypeError for anything else."""
-    named = _named(of)
+    named = _names_of(of)
     notes = "; ".join(f"{what} {name}{of_it}" for what, name, of_it in named)
     key = "-".join(("headlight", *(NO_KEY.sub("-", name) for _, name, _ in reversed(named))))
     year, month, _ = RELEASED.split("-")
@@ -40,7 +40,7 @@ def cite(of: Panel | Recording | Model | str | None = None) -> str:
 Named = tuple[str, str, str]  # what it is, its name, and what is said of it
 
 
-def _named(of: Panel | Recording | Model | str | None) -> list[Named]:
+def _names_of(of: Panel | Recording | Model | str | None) -> list[Named]:
     """What an entry names beside the version: the panel, and the model with its weights."""
     if of is None:
         return []

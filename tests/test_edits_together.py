@@ -130,7 +130,7 @@ def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> N
         (edits.MeanHead(0, 4), "head 4"),
         (edits.UniformHead(3, 0), "layer 3"),
         (edits.PatchHead(OTHER, 0, 0, "cross"), "cross"),
-        (edits.PatchSite(OTHER, "9.lunch"), "no site .9.lunch.; stream"),
+        (edits.PatchSite(OTHER, "9.lunch"), "no site .9.lunch. of stream"),
         (edits.WithMask(), "decoder"),
         (edits.HideToken(1), "masked words"),
         *((edits.PatchSite(OTHER, "embed", token), "tokens 0 to") for token in (-99, 40)),

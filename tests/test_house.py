@@ -157,7 +157,7 @@ FLOORS = [
     (
         r"headlight\.py",
         {"headlight_clone"},
-        r"explorer\.(analysis|citation|export|panels|screens\.screen|text)"
+        r"explorer\.(analysis|citation|cli|export|panels|screens\.screen|text)"
         r"|models\.((contract|runtime|inputs|live)\..*|version)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.app\..*"),

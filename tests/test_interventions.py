@@ -277,7 +277,7 @@ def test_a_word_is_taken_out_by_a_press_and_put_back_by_another() -> None:
 
 
 def test_of_what_is_taken_out_the_effect_says_what_turns() -> None:
-    for line, what in (("HideWord:9", "“cold”"), ("ZeroHead:1:7", "L1 H7")):
+    for line, what in (("HideWord:9", "“cold”"), ("ZeroHead:1:7", "head 7 of layer 1")):
         effect = panels.effect(Run("encoder", WAITER, from_line(line)), token=7)
         told = f"Without {what} the model says “he”, and no longer “it”. "
         assert effect.finding.startswith(told)

@@ -162,7 +162,7 @@ def test_a_link_opens_the_same_run_and_names_its_edits_everywhere(model: str) ->
         ("<b>", "“<b>” is not a valid edit"),
         ("WithoutMask", "no causal mask to take away"),
         ("HideToken:1", "same tokens"),
-        ("PatchSite:a:nowhere", "no site 'nowhere'; stream encoder has embed"),
+        ("PatchSite:a:nowhere", "no site 'nowhere' of stream encoder"),
         ("ScaledBy:1e-42:", "between 3e-39 and"),
     ],
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tolerances import STORED
 
 import headlight
 from explorer.app.state import url_state
@@ -125,7 +126,7 @@ def test_vectors_by_token_are_as_many_as_tokens(model: own_model.OwnModel) -> No
     site = stream.sites[-1]
     rows = np.ones((n, model.card.d_model), np.float32)
     added = model.record(TEXT, edits.AddToSite(rows, site), **target).streams[0].at(site)
-    np.testing.assert_allclose(added, stream.at(site) + 1, atol=1e-5)
+    np.testing.assert_allclose(added, stream.at(site) + 1, atol=STORED)
     attention = recording.attention[0].name
     for count in (n - 2, n + 2):
         rows = np.ones((count, model.card.d_model), np.float32)

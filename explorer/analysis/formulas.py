@@ -928,7 +928,8 @@ def recurrence(at: RecordedPlace) -> Evidence:
     numbers: dict[str, Number] = {}
     if steps := len(gradients.from_word_to_word(stream)) - 1:
         left = float(at.context.recurrent_gradient()[0])
-        numbers = {"left": left, "factor": mean_factor(left, steps), "steps": steps}
+        factor = mean_factor(left, steps)
+        numbers = {"left": Written.by(power, left), "factor": factor, "steps": steps}
     pairs = lambda: [(product(), _derivative(run, np.zeros(side)))]
     return Evidence(_compared(pairs), numbers)
 
@@ -1163,6 +1164,9 @@ def chain(at: RecordedPlace) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
+LEAST_NATS = 0.01  # of losses that their picture writes in enough figures
+
+
 def loss(at: RecordedPlace) -> Evidence:
     """-ln p of the right token at each place that has one beside the logarithm of the sum of all
     powers less its logit; its numbers are those of the place's token, or of the nearest."""
@@ -1179,7 +1183,7 @@ def loss(at: RecordedPlace) -> Evidence:
     nats = -np.log(p)
     own = int(np.abs(np.array([place for place, _ in targets]) - at.token).argmin())
     labels = context.model.labels([id for _, id in targets])
-    word = lambda each: labels[each]
+    word, is_seen = (lambda each: labels[each]), bool(nats[own] >= LEAST_NATS)
 
     def pairs() -> Pairs:
         tops = [each.max() for each in logits]
@@ -1190,11 +1194,11 @@ def loss(at: RecordedPlace) -> Evidence:
         )
 
     numbers: dict[str, Number] = {
-        **_summed(nats, letters="ℓ", labels=word, write=fixed),
+        **_summed(nats, letters="ℓ", labels=word, write=fixed if is_seen else None),
         "word": [(Name("", shortened(word(own), LONGEST_INDEX)),)],
         "p": float(p[own]),
-        "nats": Written.by(fixed, nats[own]),
-        "loss": Written.by(fixed, nats.mean()),
+        "nats": Written.by(fixed, nats[own]) if is_seen else float(nats[own]),
+        "loss": Written.by(fixed, nats.mean()) if is_seen else float(nats.mean()),
         "n": len(targets),
     }
     return Evidence(_compared(pairs), numbers)

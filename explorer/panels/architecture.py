@@ -318,7 +318,8 @@ def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flo
         is_kept = _leaders(race) == _leaders(machine.lanes)
         machine = replace(machine, words=words, lanes=race if is_kept else machine.lanes)
     name = model_name(recording)
-    last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, machine.lanes, name))
+    named = (*machine.lanes, *machine.leaders)
+    last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, named, name))
     return replace(machine, stops=(*machine.stops[:-1], last))
 
 

@@ -85,23 +85,21 @@ def circuits(
     selection = select(run, layer, head, token, attention)
     layer, head, _ = selection.at
     words = sentences("circuits", "circuits")
-    model = selection.recording.model.name
     if not loaded(selection.recording).shows_writes(selection.recording):
         raise ValueError(words("not_given", model=selection.model))
     weights = selection.attention.pattern[selection.at]
     place = place_of("token", int(weights.argmax()) if source is None else source, len(weights))
     chosen = _words(selection, place, word)
-    ids = soft_lookup.text_words(
-        selection.recording, selection.attention, (chosen.query, chosen.key)
-    )
+    both = chosen.query, chosen.key
+    ids = soft_lookup.text_words(selection.recording, selection.attention, both)
     bare = loaded(selection.recording).circuits(selection.attention.name, layer, head, ids)
     at, writes = ids.index(chosen.key), bare
     in_context = value == "Here" and word is None
     if in_context:
-        on = selection.recording, selection.attention.name
-        at, writes = 0, _circuits_here(*on, layer, head, place)
-    ends = np.array([chosen.query, chosen.key])
-    query, key = _read_words(selection, place) if word is None else _labels(selection, ends)
+        of = selection.recording, selection.attention.name, layer, head
+        at, writes = 0, _circuits_here(*of, place)
+    read = _read_words(selection, place) if word is None else _labels(selection, np.array(both))
+    query, key = read
     is_of_text = keys == "Text" and word is None
     matches = _matches(selection, bare, ids.index(chosen.query), query, keys == "All")
     raised = _changes(selection, writes, at, key)
@@ -116,11 +114,12 @@ def circuits(
         "among_first": copies.among_first,
         "raised_count": copies.raised,
     }
-    capabilities = loaded(model).capabilities
-    is_read = capabilities.linear_readout and capabilities.logits == selection.attention.query
+    model = loaded(selection.recording)
+    can = model.capabilities
+    is_read = can.linear_readout and can.logits == selection.attention.query
     details = [*words.lines("details", **slots), words("here" if in_context else "bare")]
-    if capabilities.embedding_width is not None:
-        details.append(words("narrow", width=capabilities.embedding_width))
+    if can.embedding_width is not None:
+        details.append(words("narrow", width=can.embedding_width))
     elif not is_read:
         details.append(words("other_readout"))
     return Panel(
@@ -133,7 +132,7 @@ def circuits(
             (query, key),
         ),
         figures=(matches, raised) if key in changed else (matches,),  # the table has it
-        table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
+        table=soft_lookup.circuit_table(bare, model.labels),
         details=tuple(details),
         caption=(
             words("caption_here" if in_context else "caption", layer=layer, head=head, key=key),
@@ -203,7 +202,7 @@ def _matches(
         title=words("query_all" if everywhere else "query_here", query=query),
         note=words("best", n=len(ids), all=f"{n_words:,}") if len(ids) < n_words else "",
         columns=(words("score"),),
-        rows=_rows(selection, ids, scores),
+        rows=_word_rows(selection, ids, scores),
     )
 
 
@@ -217,7 +216,7 @@ def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars
         title=words("writes", key=key),
         note=words("ends", n=N_ROWS, low=N_LOWERED, all=n_words),
         columns=(words("logit"),),
-        rows=_rows(selection, ids, logits),
+        rows=_word_rows(selection, ids, logits),
     )
 
 
@@ -245,7 +244,7 @@ def _labels(selection: Selection, ids: np.ndarray) -> list[str]:
     return [alike.get(int(id), label) for id, label in zip(ids, every)]
 
 
-def _rows(selection: Selection, ids: np.ndarray, values: np.ndarray) -> tuple[BarRow, ...]:
+def _word_rows(selection: Selection, ids: np.ndarray, values: np.ndarray) -> tuple[BarRow, ...]:
     labels = _labels(selection, ids)
     return tuple(
         BarRow(label, (float(value),), (signed(float(value)),), key=str(int(id)))
