@@ -133,7 +133,9 @@ def told(omitted: dict) -> str:
 
 def drawn(label: str, whole: list[str], says: str) -> bool:
     """Whether a label stands there, in lines (BatchNorm as two words) or cut with a sign of it."""
-    cut = (each.split("…") for each in whole if each.count("…") == 1)
+    cut = (
+        (each[: at.start()], each[at.end() :]) for each in whole for at in re.finditer("…", each)
+    )
     in_words = re.sub("(?<=[a-z])(?=[A-Z])", " ", label)
     is_whole = not label or label in says or in_words in says
     return is_whole or any(label.startswith(a) and label.endswith(b) for a, b in cut)

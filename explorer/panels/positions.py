@@ -73,6 +73,7 @@ N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
 N_WORDS_OF_ORDER = 14  # of each of these that are written out
+MOST_LETTERS = 64  # of a line of them
 BLANK = "___"
 N_CIRCLE = 64  # positions on the circle
 ORDERS = ("Shuffled", "Typed")
@@ -562,8 +563,13 @@ def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...
 
 def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
     """The words of a text around a place, whole ones with spaces between, and a sign where others
-    are left out."""
-    kept = window(len(labels), (middle,), N_WORDS_OF_ORDER).tolist()
+    are left out: as many as fit into a line."""
+    shown = (_words_around(labels, special, middle, n) for n in range(N_WORDS_OF_ORDER, 1, -2))
+    return next((each for each in shown if len(each) <= MOST_LETTERS), "…")
+
+
+def _words_around(labels: Sequence[str], special: np.ndarray, middle: int, n: int) -> str:
+    kept = window(len(labels), (middle,), n).tolist()
     first, end = kept[0], kept[-1] + 1
     while first > 0 and labels[first].startswith(CONTINUES):
         first -= 1
@@ -572,8 +578,7 @@ def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
     text = [at for at in range(first, end) if not special[at]]
     words = "".join(f" {labels[at]}".replace(f" {CONTINUES}", "") for at in text)
     every = np.flatnonzero(~special)
-    ends = ("…" if is_cut else "" for is_cut in (text[0] > every[0], text[-1] < every[-1]))
-    before, after = ends
+    before, after = ("…" if is_cut else "" for is_cut in (text[0] > every[0], text[-1] < every[-1]))
     return " ".join(filter(None, (before, words.strip(), after)))
 
 
