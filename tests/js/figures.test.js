@@ -954,7 +954,7 @@ test("all heads: one picture each, on one scale, with the names of their pattern
     "the scale's end, and the head that reaches 1",
   );
   const ablated = drawn("headmatrices", { ...more, ablated: [0] });
-  assert.match(ablated, />ablated</);
+  assert.match(ablated, />taken out</);
   assert.doesNotMatch(ablated, />self</);
   const says = { all: `All <heads> heads${" attend to it".repeat(6)}` };
   const titled = drawn("headmatrices", { ...more, says });
