@@ -33,7 +33,7 @@ FITS = """() => {
   if (own && own.clientWidth !== plate.clientWidth) return "drawn for another window";
   const drawn = plate.querySelector("svg")?.getBBox() || plate.getBoundingClientRect();
   const share = (drawn.width * drawn.height) / innerWidth / innerHeight;
-  if (!(share >= 0.4) || plate.clientHeight < innerHeight / 2)
+  if (!(share >= 0.4) || plate.clientHeight < 0.43 * innerHeight)
     return `a picture of ${share} of the screen`;
   const words = document.createTreeWalker(board, NodeFilter.SHOW_TEXT);
   while (words.nextNode()) {
@@ -106,7 +106,7 @@ EDIT = "edits=WithoutPositions"
 PAGES = {
     f"/?tab=weight&layer=1&head=5&{EDIT}": ["edits: no positions", "Layer 1, head 5"],
     "/?tab=aggregated": ["rollout", "share of"],
-    "/?tab=circuits": ["Keys that match", "Logits that attending"],
+    "/?tab=circuits": ["Keys that match"],
     "/?tab=sentences": ["10 sentences"],
     f"/architecture?{EDIT}": ["edits: no positions"],
     "/architecture?tab=positions&ask=Sentence": ["position vector"],
@@ -273,18 +273,18 @@ def test_the_steps_inside_a_picture_are_walked_on_the_wall(visitor: driver.Visit
         walk()
         visitor.until(ANEW, seen[-1])
     assert len({*seen}) == 3
-    assert page.locator(".lesson_bar .where").text_content() == "7 / 16", "it is one step"
+    assert page.locator(".lesson_bar .where").text_content() == "7 / 18", "it is one step"
     page.keyboard.press("ArrowRight")
-    visitor.until(AT, "8 / 16")
+    visitor.until(AT, "8 / 18")
 
 
 @driver.browser_test
 def test_a_page_without_a_picture_says_how_it_stands(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/training?tab=live&live_task=text")
-    page.get_by_text("Press Start.").wait_for()
+    page.get_by_text("Press Start:").wait_for()
     page.get_by_role("button", name="Present").click()
-    page.locator(".board .asked", has_text="Press Start.").wait_for()
+    page.locator(".board .asked", has_text="Press Start:").wait_for()
     page.keyboard.press("Escape")
     page.goto(f"{visitor.server}/classroom")
     page.get_by_role("button", name="Start a class").click()
