@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 import driver
 import numpy as np
@@ -12,7 +13,7 @@ from PIL import Image
 
 import headlight
 from explorer.panels import lessons, worksheet
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT, OPENING_TEXT
 from models.runtime.run import Run
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ PAGES = {
     "/predict?tab=attribution&model=encoder": ["What speaks for", "in the order of the network"],
     f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
     "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],
-    "/experiment?tab=patching&model=encoder": ["Effect of patching"],
+    f"/experiment?tab=patching&text={quote_plus(OPENING_TEXT)}": ["Effect of patching"],
     "/learn?tab=twins": ["LayerNorm after"],
     "/training?model=induction": ["model induction"],
     "/learn?tab=concepts&look_at=Hard&layer=1&head=5": ["Layer 1, head 5"],

@@ -475,6 +475,7 @@ function presentPanel(view, panel) {
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
+  if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
   if (ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // The picture has its part of the screen; where numbers would take of that, they come on a press.
   const isSmall = view.plate.clientHeight < LEAST * innerHeight;
