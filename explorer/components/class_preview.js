@@ -66,7 +66,8 @@ function frameOf(view) {
     takeAway(view);
     reach();
   };
-  const work = () => (waits() ? reach() : wander(true));
+  // A picture that stays is of no page of this window.
+  const work = () => (now().lesson.stays && !waits() ? wander(true) : reach());
   const guessed = (/** @type {any} */ { word, text }) =>
     bus.tell({ guessed: { word: `${word}`.slice(0, LONGEST), text: `${text}`, failed: () => {} } });
   const frame = new PictureFrame(view.root, { acted, reach: work, lost, guessed });
