@@ -79,7 +79,9 @@ def test_what_is_offered_on_the_first_page_happens(visitor: Visitor) -> None:
     page.wait_for_selector("h1:has-text('it means soup')")
     turns.click()
     page.wait_for_url("**off=1.7**")
-    page.get_by_text("Without head 7 of layer 1 the model says “he”, and no longer “it”").first.wait_for()
+    page.get_by_text(
+        "Without head 7 of layer 1 the model says “he”, and no longer “it”"
+    ).first.wait_for()
 
 
 def test_what_is_pointed_at_in_the_lines_is_marked_in_the_matrix(visitor: Visitor) -> None:
