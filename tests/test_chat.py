@@ -21,6 +21,7 @@ from explorer.analysis import findings
 from explorer.analysis.questions import is_question
 from explorer.app.state import models
 from explorer.figures.formatting import percent
+from explorer.figures.kinds import Flow
 from explorer.panels import attention
 from explorer.text import findings as findings_text
 from models import smollm2
@@ -192,14 +193,14 @@ def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_pa
         for kind in (True, False)
     )
     assert {"‹user›", "‹⏎›", "[BOS]"} < template and not template & typed
-    panels, of_model = [], {}  # the model's own words, which race to come next
+    panels, followed = [], {}  # the row that a flow is about has the ink of its light
     for name in test_panels.NAMES:
         panel = test_panels.made(name, run)
         if not isinstance(panel, str):
             (tmp_path / name).write_bytes(panel.encode())
             panels.append(name)
-            races = any(getattr(each, "lanes", ()) for each in panel.figures)
-            of_model[name] = template if races else set()
+            flows = [each for each in panel.figures if isinstance(each, Flow)]
+            followed[name] = {band.rows[band.selected] for each in flows for band in each.bands}
     (tmp_path / "code").mkdir()
     done = javascript.run(
         *("node", "sheets.js", str(javascript.served(tmp_path / "code"))),
@@ -210,7 +211,7 @@ def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_pa
     for name in panels:
         drawing = ElementTree.parse(tmp_path / f"{name}.svg")
         for each in drawing.iter("{http://www.w3.org/2000/svg}text"):
-            if "".join(each.itertext()).split(" ")[-1] in template - of_model[name]:
+            if "".join(each.itertext()).split(" ")[-1] in template - followed[name]:
                 seen.add(name)
                 assert "fill-opacity" in each.attrib or each.get("fill") != "#111111", name
     assert len(seen) > 20

@@ -268,3 +268,10 @@ def test_the_page_of_openings_is_what_is_measured() -> None:
     assert openings.document(text, ("opening encoder",)) == text
     small = openings.document(text, models=("encoder",), most=1)
     assert small.count("|") > 20 and "Take out L1 H7" in small
+
+
+def test_the_heads_that_are_said_to_move_are_counted_also_for_a_possessive() -> None:
+    text = "The nurse's dog bit <b>Ram</b> because it was $ 5 hungry, naïve & 💛."
+    offered = panels.what_changes(Run("encoder", text)).table
+    results = dict(zip(offered["kind"], offered["result"]))
+    assert results["change"].startswith(("All three heads move", "Two of three heads move"))

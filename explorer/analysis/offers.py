@@ -501,7 +501,7 @@ def _vote_in(recording: Recording, row: int) -> Vote | None:
 
 
 def _said(vote: Vote, labels: Sequence[str]) -> Said:
-    noun = "" if vote.noun is None else labels[vote.noun]
+    noun = "" if vote.noun is None else word_classes.without_possessive(labels[vote.noun])
     return Said(tuple(each.word for each in vote.ballots), noun)
 
 
