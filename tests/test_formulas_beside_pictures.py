@@ -180,8 +180,10 @@ LAWS: dict[str, Law] = {
     "modern.gate": lambda panel, at, _: f"ayer {at.layer}" in caption(panel),
     "loss.loss": lambda panel, at, numbers: (
         not numbers["loss"]
-        or [fact[0] for fact in panel.figures[1].figures[0].facts]
-        == [numbers["loss"]["nats"].text, numbers["loss"]["loss"].text]
+        or all(
+            matches_text(fact[0], numbers["loss"][name])
+            for fact, name in zip(panel.figures[1].figures[0].facts, ("nats", "loss"), strict=True)
+        )
     ),
     "logit_lens.lens": probability,
     "predictions.word": probability,
