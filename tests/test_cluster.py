@@ -74,8 +74,9 @@ def test_replicas_give_the_same_bits_and_a_dying_one_loses_no_question(here: dic
             made = mine.record(TEXT, edits)
             assert same(theirs.record(TEXT, edits), made), (name, edits)
         stream = made.streams[-1].name
-        one, other = (each.lens(made, stream, 3) for each in (mine, theirs))
-        assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values()))
+        for way in ({"top": 3}, {"token": 1, "ids": (2, 1)}):
+            one, other = (vars(each.lens(made, stream, **way)) for each in (mine, theirs))
+            assert all(np.array_equal(a, b) for a, b in zip(one.values(), other.values()))
         one, other = (each.logits(made, stream, 2) for each in (mine, theirs))
         assert np.array_equal(one, other) and one.dtype == other.dtype
         vectors = made.streams[0].resid[0, :2]

@@ -103,6 +103,19 @@ def test_every_row_is_recomputed_from_the_state_alone(model: OwnModel) -> None:
             assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=DOUBLE)
 
 
+@pytest.mark.slow
+def test_the_rank_of_a_word_is_how_many_are_likelier_and_leaders_are_ranked_too() -> None:
+    recording = Run("decoder", DEFAULT_TEXT).recording()
+    model, asked = loaded(recording), (5, 7)
+    whole = model.lens(recording, "decoder", model.card.n_vocab)
+    found = model.lens(recording, "decoder", 1, 3, ids=asked)
+    assert found.ids[:2] == asked and {*found.ids[2:]} == {*whole.top_ids[:, 3, 0]} - {*asked}
+    for site, order in enumerate(whole.top_ids[:, 3]):
+        assert [int(order[rank]) for rank in found.ranks[site]] == list(found.ids)
+    with pytest.raises(ValueError, match="one token"):
+        model.lens(recording, "decoder", ids=asked)
+
+
 def test_there_is_a_row_for_every_state_in_its_order(model: OwnModel) -> None:
     two = isinstance(model.network, EncoderDecoder)
     per_layer = ["attention", "cross", "FFN"] if two else ["attention", "FFN"]

@@ -292,8 +292,8 @@ class LensReading:
 
     def of(self, ids: tuple[int, ...]) -> LensReading:
         """The same reading of other words that race."""
-        if ids == self.ids:
-            return self
+        if set(ids) <= set(self.lens.ids):
+            return replace(self, ids=ids)
         model, way = loaded(self.way.recording), self.way
         lens = model.lens(way.recording, way.stream.name, 1, way.token, ids=ids)
         return replace(self, lens=lens, ids=ids)
@@ -301,9 +301,9 @@ class LensReading:
     def places(self, id: int) -> tuple[int, ...]:
         """The places of a word that races in the vocabulary, from 1, before the first layer and
         after each."""
-        at, first = self.ids.index(id), self.ends.get(-1, 0)
+        ranks, first = self.lens.ranks[:, self.lens.ids.index(id)], self.ends.get(-1, 0)
         order = (first, *(self.ends[layer] for layer in self.way.layers))
-        return tuple(int(self.lens.ranks[site, 0, at]) + 1 for site in order)
+        return tuple(int(ranks[site]) + 1 for site in order)
 
     @property
     def asked(self) -> str:
@@ -320,15 +320,15 @@ class LensReading:
         """The places of the words that race (id) after the attention of some layers, by their
         order; of one without a readout there those at its end."""
         layers = list(self.way.layers)
-        there = flow_analysis.middle_sites(self.way.stream)
+        there, ranks = flow_analysis.middle_sites(self.way.stream), self.lens.ranks
         return {
             id: tuple(
-                int(self.lens.ranks[self.lens.sites.index(there[layers[each]]), 0, at]) + 1
+                int(ranks[self.lens.sites.index(there[layers[each]]), self.lens.ids.index(id)]) + 1
                 if layers[each] in there
                 else self.places(id)[each + 1]
                 for each in slow
             )
-            for at, id in enumerate(self.ids)
+            for id in self.ids
         }
 
     def probability(self, layer: int) -> float:

@@ -175,14 +175,18 @@ class Model:
         ids: tuple[int, ...] = (),
     ) -> Lens:
         """The logit lens: what every state of a stream would predict if it were the last; of one
-        token alone where it is given, and of some sites and the last where these are. ids: of words
-        whose rank is told at every site."""
+        token alone where it is given, and of some sites and the last where these are. ids: words
+        whose rank is told at every site, as `Lens.ids`.
+
+        Raises ValueError for words of no one token."""
         place = expect_recording_of(self, recording, stream, 0 if token is None else token)
         at = None if token is None else place
         top, sites = whole_number("top", top, 0), (sites,) if isinstance(sites, str) else sites
         if sites is not None:
             sites = tuple(expect_several("sites", sites))
         ids = tuple(word_of(self.card, id) for id in ids)
+        if ids and token is None:
+            raise ValueError("ids have their ranks at one token: name it, as token=0")
         return self._source.lens(self, recording, stream, top, at, sites, ids)
 
     def logits(self, recording: Recording, stream: str, token: int | None = None) -> np.ndarray:

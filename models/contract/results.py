@@ -125,8 +125,9 @@ class Lens:
 
     sites (s) names; top_ids, top_logprobs (site, token, rank); for the word that the last site puts
     first: final_id (token), rank (site, token) from 0 and logprob (site, token); kl (site, token):
-    KL(last site || this site) in nats. The last site is the model's own prediction. ranks (site,
-    token, i): those of the ids that were asked for, from 0."""
+    KL(last site || this site) in nats. The last site is the model's own prediction. Of one token,
+    ids: words that were asked for, then those that lead at a site, and ranks (site, id), theirs
+    from 0; else empty."""
 
     stream: str
     sites: tuple[str, ...]
@@ -136,7 +137,8 @@ class Lens:
     rank: np.ndarray
     logprob: np.ndarray
     kl: np.ndarray
-    ranks: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0), np.int64))
+    ids: tuple[int, ...] = ()
+    ranks: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
 
 @dataclass(frozen=True)

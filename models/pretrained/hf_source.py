@@ -402,7 +402,7 @@ def lens(
 ) -> Lens:
     """The logit lens on every state of a stream, of one token alone where it is given, and of some
     sites and the last where these are: the model's last LayerNorm, where it has one, and its own
-    readout, as if the state were the last. ids: of words whose rank is told at every site.
+    readout, as if the state were the last. ids: as `Lens.ids`.
 
     Raises ValueError for a stream that the readout does not read.
     """

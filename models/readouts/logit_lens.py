@@ -4,7 +4,7 @@ part of the model wrote."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -360,7 +360,7 @@ def lens(
 ) -> Lens:
     """The logit lens on every state of a stream, of one token alone where it is given, and of some
     sites and the last where these are: the readout applied as if the state were the last one, a
-    pre-LN model's after its last LayerNorm. ids: of words whose rank is told at every site.
+    pre-LN model's after its last LayerNorm. ids: as `Lens.ids`.
 
     Raises ValueError for a model without a readout, and for a site that it does not fit.
     """
@@ -392,7 +392,8 @@ def lens_of(
     """The lens on some sites, the last of which has the final say. shape: the numbers of tokens and
     of words; vectors_at: the vectors of some tokens at a site as they would stand at the end,
     (token, d_model); logits_of: their scores, (token, id), of which at most AT_ONCE rows are there
-    at a time, however long the text is. ids: of words whose rank is told."""
+    at a time, however long the text is, or of one token all where `ids` are asked for, as
+    `Lens.ids`."""
     n_tokens, n_vocab = shape
     cells = len(sites), n_tokens
     found = Lens(
@@ -404,12 +405,18 @@ def lens_of(
         np.empty(cells, np.int64),
         np.empty(cells),
         np.empty(cells),
-        np.empty((*cells, len(ids)), np.int64),
     )
+    kept: list[Tensor] | None = [] if ids else None
     for start in range(0, n_tokens, AT_ONCE):
         rows = slice(start, min(start + AT_ONCE, n_tokens))
-        _fill_rows_of_lens(found, rows, vectors_at, logits_of, ids)
-    return found
+        _fill_rows_of_lens(found, rows, vectors_at, logits_of, kept)
+    if kept is None:
+        return found
+    ids = tuple(dict.fromkeys((*ids, *found.top_ids[:, 0, 0].tolist())))
+    scores = torch.cat(kept[::-1])
+    is_above = np.empty(scores.shape, bool)
+    ranks = [_n_above(scores, scores[:, id, None], is_above) for id in ids]
+    return replace(found, ids=ids, ranks=np.array(ranks, np.int64).T)
 
 
 def _fill_rows_of_lens(
@@ -417,10 +424,11 @@ def _fill_rows_of_lens(
     rows: slice,
     vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
-    ids: tuple[int, ...],
+    kept: list[Tensor] | None,
 ) -> None:
     """Fill in the cells of a few tokens. What is as large as their scores is made once and written
-    over, so that memory is not asked for anew at each site."""
+    over, so that memory is not asked for anew at each site. kept: gets the scores, last sites
+    first."""
     sites, n_tokens, top = found.sites, rows.stop - rows.start, found.top_ids.shape[-1]
     final = final_id = final_total = p = change = torch.zeros(0)
     is_above = np.zeros(0, bool)
@@ -429,6 +437,8 @@ def _fill_rows_of_lens(
         checkpoint()
         places = range(max(0, end - n), end)
         scores = logits_of(torch.cat([vectors_at(sites[at], rows) for at in places]))
+        if kept is not None:
+            kept.append(scores)
         if end == len(sites):
             final = scores[-n_tokens:].clone()
             final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
@@ -445,8 +455,6 @@ def _fill_rows_of_lens(
             found.top_ids[at, rows] = best.numpy()
             found.top_logprobs[at, rows] = (values.double() - total[:, None]).numpy()
             found.rank[at, rows] = _n_above(logits, final_logits, is_above)
-            for place, id in enumerate(ids):
-                found.ranks[at, rows, place] = _n_above(logits, logits[:, id, None], is_above)
             found.logprob[at, rows] = (final_logits[:, 0].double() - total).numpy()
             found.kl[at, rows] = kl.clamp_(min=0).numpy()
 
@@ -581,11 +589,12 @@ def head_sources(
         if step.of is not None and step.z is not None:
             of = by_label[step.of.label]
             along = (direction.float() @ step.of.w_o.weight).double().view(step.z.shape).numpy()
-            for head, own in enumerate(along):
-                weights = of.pattern[step.layer, head, token].astype(np.float64)
-                values = np.asarray(of.v[step.layer, head], np.float64)
-                is_own = np.allclose(weights @ values, step.z[head].numpy(), atol=1e-4)
-                sources[of.name][step.layer, head] = weights * (values @ own) if is_own else np.nan
+            weights = of.pattern[step.layer, :, token].astype(np.float64)  # (head, key)
+            values = np.asarray(of.v[step.layer], np.float64)  # (head, key, d_head)
+            brought = np.einsum("hk,hkd->hd", weights, values)
+            is_own = np.isclose(brought, step.z.numpy(), atol=1e-4).all(-1, keepdims=True)
+            parts = weights * np.einsum("hkd,hd->hk", values, along)
+            sources[of.name][step.layer] = np.where(is_own, parts, np.nan)
             sources[of.name][step.layer, list(step.ablated)] = 0.0
         if step.replaces:
             break

@@ -107,11 +107,12 @@ def lens(
     ids: tuple[int, ...] = (),
 ) -> Lens:
     """The logit lens of a stream, of one token alone where it is given, and of some sites and the
-    last where these are: the `top` predictions at every site, and the ranks of the words `ids`."""
+    last where these are: the `top` predictions at every site, and ranks as `Lens.ids`."""
     what = {"stream": stream, "top": top, "token": token, "sites": sites, "ids": ids}
     request = {"ask": "lens", **_request_of(model, recording), **what}
     answer, payload = _ask(request)
-    return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))
+    values: dict[str, Any] = arrays(payload)
+    return Lens(stream, tuple(answer["sites"]), ids=tuple(answer["ids"]), **values)
 
 
 def logits(model: ClusterModel, recording: Recording, stream: str, token: int) -> np.ndarray:

@@ -101,7 +101,7 @@ class Models:
         array_values = {
             name: value for name, value in values.items() if isinstance(value, np.ndarray)
         }
-        return {"sites": result.sites}, packed_arrays(**array_values)
+        return {"sites": result.sites, "ids": result.ids}, packed_arrays(**array_values)
 
     def _logits(self, request: dict, _: bytes) -> tuple[dict, bytes]:
         model, recording = self._models[request["model"]], self._recording(request)
