@@ -7,6 +7,7 @@ import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from app_harness import clean, page_at
 from conftest import needs_smollm2, texts_of
 
 from explorer.analysis import residual
@@ -94,6 +95,24 @@ def test_a_lesson_covers_its_word_up_to_the_step_that_answers(name: str) -> None
             assert predicted and predicted[0] not in panel.title + panel.finding, panel.name
     assert any("soup" in said(panel) for panel in opened(after.address).panels())
     assert all("soup" not in each.heading for each in made.items)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "telling"), [(SOUP, "soup"), (7, "tested heads")])
+def test_the_page_of_a_covered_step_runs_and_tells_the_word_nowhere(
+    place: int, telling: str
+) -> None:
+    """telling: the word, or who says what a pronoun stands for."""
+    tabs = set()
+    for item in lessons.on(Run("encoder", WAITER), "lecture", place).items:
+        words = opened(item.address).words()
+        if "covered=" not in item.address or words["tab"] in tabs:
+            continue
+        tabs.add(tab := words.pop("tab"))
+        app = clean(page_at(tab, **dict(parse_qsl(urlsplit(item.address).query)) | words))
+        told = [str(each.value) for each in (*app.markdown, *app.caption, *app.text_area)]
+        assert told and not any(telling in each for each in told), item.heading
+    assert "heads" in tabs
 
 
 @pytest.mark.parametrize("model", ["decoder", "translator"])

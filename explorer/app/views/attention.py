@@ -241,8 +241,8 @@ def heads_tab(
     recording = run.recording()  # held as long as it is drawn
     selection_bar.take()
     top = st.container(key="findings", gap="xsmall")
-    run = run.with_at_hand(recording)
-    shown = screen_of(places.ROWS["heads"], run, url_state.words())
+    shown = screen_of(places.ROWS["heads"], run.with_at_hand(recording), url_state.words())
+    run = shown.run  # which tells nowhere what a step covers
     room = st.empty()
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
