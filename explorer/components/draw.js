@@ -121,6 +121,7 @@ const indexed = (text, share) =>
 
 const INDEX = 0.75; // of the type of a text, that of an index in it
 const ON_PAPER = 0.75; // letters of the smallest type of a paper: 6 points, where a letter has 8
+const SEAM = 0.3; // pixels of a cell below the next ones, between which a viewer of PDF leaves a line
 const NUMBER = 20; // for how many other texts a number that is cut counts
 
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type;
@@ -401,13 +402,16 @@ export class Pen {
     }
     /** @type {Map<number, string[]>} */
     const runs = new Map();
+    const [wide, high] = [columns / width, rows / height].map((each) => SEAM * each);
     for (let row = 0; row < rows; row++)
       for (let from = 0, to; from < columns; from = to) {
         const colour = word(row * columns + from);
         for (to = from + 1; to < columns && word(row * columns + to) === colour;) to++;
         if (colour === undefined) continue;
         if (!runs.has(colour)) runs.set(colour, []);
-        runs.get(colour)?.push(`M${from} ${row}h${to - from}v1h${from - to}z`);
+        const across = +(to - from + (to < columns ? wide : 0)).toFixed(2);
+        const down = +(1 + (row < rows - 1 ? high : 0)).toFixed(2);
+        runs.get(colour)?.push(`M${from} ${row}h${across}v${down}h${-across}z`);
       }
     const scaled = `translate(${at(x)} ${at(y)}) scale(${width / columns} ${height / rows})`;
     const paths = [...runs].map(([colour, list]) =>
