@@ -489,6 +489,26 @@ def test_the_answer_of_a_flow_is_struck_by_no_line(width: str, tmp_path: Path) -
     assert re.fullmatch(r"also (“[^”]+” (< )?[\d.]+%(, )?)+", also)
 
 
+@pytest.mark.parametrize(
+    ("model", "text", "axis"),
+    [
+        ("encoder", "The cat sat on the mat", "Probability of the hidden word"),
+        (
+            "encoder",
+            "The cat sat on the mat because it was warm.",
+            "Probability of the hidden word",
+        ),
+        ("decoder", "The cat sat on the", "Probability of the next word"),
+    ],
+)
+def test_a_flow_says_which_word_its_probabilities_are_of(
+    model: str, text: str, axis: str, tmp_path: Path
+) -> None:
+    """Also where the hidden word is the last one, after which no text stands."""
+    panel = architecture.flow(Run(model, text))
+    assert axis in texts_in(written(panel, tmp_path, "svg", **PAPER))
+
+
 @pytest.mark.slow
 def test_many_heads_on_paper_say_how_many_they_are_and_no_button(tmp_path: Path) -> None:
     panel = attention.heads(Run("smollm2", TEXT))
@@ -570,6 +590,34 @@ def test_signs_that_the_font_lacks_leave_the_letters_beside_them(tmp_path: Path)
     texts = page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], textpage=page.get_textpage())
     other = [each.extract() for each in texts if font_of(each)[0] != "Inter"]
     assert not any(re.search("[a-z]", each) for each in other), other
+
+
+def test_raised_figures_leave_the_figures_beside_them() -> None:
+    """As in 2.6 × 10⁷, of which the app's font has all but the exponent."""
+    drawn = figure_export._in_own_font('<text x="10" y="5" font-size="10">2.6 × 10⁷ + 10⁻⁵</text>')
+    parts = re.findall(r'<tspan x="([\d.]+)"( font-family="[^"]+")?>([^<]+)<', drawn)
+    assert [(bool(other), text) for _, other, text in parts] == [
+        (False, "2.6 × 10"),
+        (True, "⁷"),
+        (False, " + 10"),
+        (True, "⁻⁵"),
+    ]
+    places = [float(at) for at, _, _ in parts]
+    assert 3 < places[2] - places[1] < 5, "a figure that is raised is narrow"
+
+
+@pytest.mark.parametrize("width", ["8.5cm", "17cm"])
+def test_lines_of_all_words_of_a_long_text_are_some_two_a_word(width: str, tmp_path: Path) -> None:
+    run = Run("encoder", LONG)
+    panel = attention.head(run, layer=1, head=5, view="Lines", token=EVERY)
+    n = len(panel.figures[0].rows)
+    svg = written(panel, tmp_path, "svg", width=width, caption=False).decode()
+    lines = re.findall(r'<path d="M[^"]*C[^"]*"', svg)
+    assert n < len(lines) <= 2 * n
+    says = " ".join(texts_in(svg))
+    least = float(re.search(r"Weights below ([\d.]+) have no line", says)[1])
+    weights = run.recording().attention[0].pattern[1, 5]
+    assert (weights >= least + 0.01).sum() <= len(lines) <= (weights >= least - 0.01).sum()
 
 
 # ---- the engine ----------------------------------------------------------------------------------

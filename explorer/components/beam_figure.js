@@ -581,5 +581,5 @@ export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
 /** What the axis of the lanes is of. @param {Flow} figure */
 export const axisOf = (figure) =>
   isEnd(figure)
-    ? say(figure.asks[1] ? "hidden_chance" : "chance")
+    ? say(figure.asks[2] === "hidden" ? "hidden_chance" : "chance")
     : say("place", { n: counted(figure.n_words) });
