@@ -692,6 +692,9 @@ def test_the_command_writes_a_figure(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main([*asked, "--width", "8.5cm", "--no-caption"]) == 0
     expected = every()["attention.head"](Run("encoder", TEXT), layer=1, head=2)
     assert file.read_bytes() == written(expected, tmp_path, "pdf", **PAPER)
+    without = {part: False for part in figure_export.PARTS}
+    assert cli.main([*asked, *(f"--no-{part}" for part in figure_export.PARTS)]) == 0
+    assert file.read_bytes() == written(expected, tmp_path, "pdf", **without)
     wrong = (["--width", "8 parsec"], "cannot be"), (["-c", "nope=1"], "has no choice")
     for more, problem in wrong:
         assert cli.main([*asked, *more]) == 1 and problem in capsys.readouterr().err

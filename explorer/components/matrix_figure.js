@@ -424,7 +424,8 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
     return legend;
   }
   [heads, names, back, () => cells(0, n - 1), front].forEach((draw) => draw());
-  if (!isRead(pen)) unnamed(pen, rows, named, columns, written);
+  // On a slide the rows are cut to those that have room.
+  if (!isRead(pen)) unnamed(pen, pen.least ? [] : rows, named, columns, written);
   if (cut) pen.omitted.push({ what: "cut", shown: n * m - cut, all: n * m });
   return legend + across + area[3] + 0.5 * letter;
 }
