@@ -116,6 +116,8 @@ def parser() -> argparse.ArgumentParser:
         "--no-caption", action="store_true", help="without the lines that say model, text and edits"
     )
     figure.add_argument("--no-title", action="store_true", help="without the title above it")
+    figure.add_argument("--no-formulas", action="store_true", help="without the formulas below it")
+    figure.add_argument("--no-notes", action="store_true", help="without what explains its figures")
     figure.add_argument("--dark", action="store_true", help="in the colours of the dark theme")
     _with_choices(figure)
     figure.set_defaults(do=_figure)
@@ -362,6 +364,8 @@ def _figure(options: argparse.Namespace) -> int:
         caption=not options.no_caption,
         dark=options.dark,
         title=not options.no_title,
+        formulas=not options.no_formulas,
+        notes=not options.no_notes,
     )
     _say(f"{options.output}: {options.output.stat().st_size:,} bytes.")
     return 0

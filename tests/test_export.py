@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 import torch
 from conftest import SMALL, TEXTS, read_once, sharpened
 
+import headlight
+from benchmarks import files
 from explorer import export
 from explorer.components import bundle
 from explorer.figures.html_export import import_map
@@ -94,6 +97,28 @@ def test_a_page_of_several_texts_has_each_of_them_and_the_code_once() -> None:
         export.page("The cat sat.")
     with pytest.raises(ValueError, match="one recording or more"):
         export.page([])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
+def test_texts_of_a_model_in_its_own_code_are_each_the_page_of_one(
+    kind: str, tiny_loaded: Callable
+) -> None:
+    model = tiny_loaded(kind)
+    recordings = [model.record(each) for each in ("the cat sat", "the dog ran", "a house")]
+    pages = (
+        export.page(recordings, model=model),
+        *(export.page(each, model=model) for each in recordings),
+    )
+    data = [re.findall(r'class="data">([^<]+)<', each) for each in pages]
+    assert data[0] == [each for (each,) in data[1:]] and len(set(data[0])) == 3
+
+
+@pytest.mark.slow
+def test_two_hundred_texts_have_the_bytes_that_the_documents_say() -> None:
+    encoder = read_once("encoder")
+    recordings = headlight.record(encoder, files.texts(encoder, 200))
+    whole = len(export.page(recordings, "heads", model=encoder).encode())
+    assert whole == as_documented("20 each, 32") and whole < 20_000_000
 
 
 def test_a_file_links_to_no_script_and_refuses_what_is_not_there() -> None:

@@ -90,7 +90,12 @@ def is_tick(name: str) -> bool:
 
 
 # Parts that another sentence counts: a matrix is whole with fewer names, and one text has one list.
-INSTEAD = {"rows": "names", "columns": "names", "queries": "tokens", "keys": "tokens"}
+INSTEAD = {
+    "rows": ("names", "row_names"),
+    "columns": ("names", "column_names"),
+    "queries": ("tokens",),
+    "keys": ("tokens",),
+}
 
 
 def missing(header: dict, room: dict) -> list[str]:
@@ -101,7 +106,7 @@ def missing(header: dict, room: dict) -> list[str]:
     names = [name for each in room["omitted"] for name in each.get("titles", ())]
     # A name that has no room stands where its row is pointed at, and a slide says no count of them.
     told_of = [each for each in room["omitted"] if each["what"] != "names"]
-    problems = [f"not said: {each}" for each in told_of if told(each) not in says]
+    problems = [f"not said: {each}" for each in told_of if told(each).lower() not in says.lower()]
     named = re.findall("“([^”]*)”", f"{header['title']} {header.get('finding', '')}")
     on_page = room["name"] == "390x844"
     for figure in (leaf for one in header["figures"] for leaf in leaves(one)):
@@ -113,7 +118,7 @@ def missing(header: dict, room: dict) -> list[str]:
         if not title and gone:  # it may be the one that has no name
             continue
         for what, labels in parts(figure).items():
-            is_told = any(kind in (what, INSTEAD.get(what)) for kind, _ in left)
+            is_told = any(kind in (what, *INSTEAD.get(what, ())) for kind, _ in left)
             lost = [each for each in labels if not drawn(each, whole, says)]
             # Some numbers of an axis stand for all; on a page each name stands beside its cell when
             # that is pressed, and a matrix of words scrolls.

@@ -35,7 +35,7 @@ from explorer.app.state import event_log, host, models
 from explorer.app.state.scheduling import Cancelled, compute_queue, memory_budget
 from explorer.app.state.settings import settings
 from explorer.components import codec
-from explorer.figures import figure_engine
+from explorer.figures import figure_engine, figure_export
 from explorer.figures.csv import plain_columns
 from explorer.figures.figure_export import Sheet
 from explorer.panels import address, interventions, spec
@@ -176,16 +176,16 @@ def test_no_choice_of_a_panel_is_called_as_a_word_of_the_run() -> None:
     for name in NAMES:
         called = {each.argument for each in parameters(spec.PANELS[name])}
         called |= {each.name for each in choices_of(spec.PANELS[name])}
-        assert not called & {*address.OF_RUN}, name
+        assert not called & {*address.OF_RUN, *figure_export.PARTS}, name
 
 
 @pytest.mark.skipif(not figure_engine.is_there(), reason="nothing draws here")
 def test_a_picture_has_the_sheet_that_its_address_says(ask: TestClient) -> None:
     plain = "/panel/residual.norms.svg?text=the+cat+sat"
-    said = ask.get(f"{plain}&width=8.5cm&caption=no&title=no")
+    said = ask.get(f"{plain}&width=8.5cm&caption=no&title=no&formulas=no&notes=no")
     assert said.status_code == 200 and 'width="85.00mm"' in said.text
     panel = spec.PANELS["residual.norms"](Run("encoder", "the cat sat"))
-    sheet = Sheet("8.5cm", caption=False, title=False)
+    sheet = Sheet("8.5cm", caption=False, title=False, formulas=False, notes=False)
     assert said.content == spec.FILES["svg"].make(panel, sheet)
     assert ask.get(plain.replace("svg", "pdf") + "&width=8.5cm").content.startswith(b"%PDF")
     for wrong in ("width=8.5parsec", "width=900cm", "caption=maybe"):

@@ -184,6 +184,8 @@ export function lanes(pen, figure, [left, top, wide]) {
   const right = left + wide;
   const title = axisOf(figure);
   const small = { size: 0.8, alpha: 0.85 };
+  /** @type {string[]} */
+  let also = [];
   const inside = pen.apart(() => {
     pen.text(left, top, title, { bold: true, size: 0.9, room: wide });
     const x = (/** @type {number} */ log) => left + reach(figure, log, wide);
@@ -240,18 +242,15 @@ export function lanes(pen, figure, [left, top, wide]) {
     const others = end
       ? figure.words.filter((word) => !there.has(spelled(word).split("…")[0]))
       : [];
-    if (others.length)
-      pen.text(
-        left,
-        foot + 0.8 * letter,
-        say("also", {
-          words: others.map((/** @type {any} */ one) => `${one.label} ${one.text}`).join(", "),
-        }),
-        { ...small, room: wide },
-      );
+    if (others.length) {
+      const words = others.map((/** @type {any} */ one) => `“${one.label}” ${one.text}`).join(", ");
+      also = pen.lines(say("also", { words }), wide, small);
+    }
+    also.forEach((line, at) => pen.text(left, foot + (0.8 + 1.25 * at) * letter, line, small));
   });
   pen.put("g", { class: "flow-output" }, inside);
-  return top + (end ? 4.6 : 3.2) * letter + all.length * 2.75 * letter;
+  const below = Math.max(0, also.length - 1) * 1.25; // the first line has its room
+  return top + ((end ? 4.6 : 3.2) + below + all.length * 2.75) * letter;
 }
 
 /** The rows that words had in lanes before; one that had none takes the first that is free. @param {any[]} before @param {any[]} all */
@@ -513,7 +512,7 @@ export function flap(pen, figure, x, y) {
     anchor: /** @type {const} */ ("middle"),
     room: 11 * letter,
   };
-  const wide = Math.max(5, pen.width(word, style) / letter + 1.6) * letter;
+  const wide = flapWide(pen, figure);
   const high = 2.3 * letter;
   pen.rect(x - wide / 2, y - high / 2, wide, high, {
     rx: 4,
@@ -527,14 +526,11 @@ export function flap(pen, figure, x, y) {
     squeeze < 1 ? { transform: `translate(0 ${y * (1 - squeeze)}) scale(1 ${squeeze})` } : {},
     inside,
   );
-  pen.line(
-    [
-      [x - wide / 2, y],
-      [x + wide / 2, y],
-    ],
-    "#000000",
-    { "stroke-opacity": 0.45 },
-  );
+  const hinge = [
+    [x - wide / 2, y],
+    [x + wide / 2, y],
+  ];
+  if (!pen.isPaper) pen.line(hinge, "#000000", { "stroke-opacity": 0.45 });
 }
 
 /** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */
@@ -543,6 +539,7 @@ export function flapWide(pen, figure) {
   const wide = words.map((word) =>
     pen.width(word, { bold: true, size: 1.15, room: 11 * pen.letter }),
   );
+  if (pen.isPaper) return wide[0] + pen.letter; // where it never turns
   return Math.max(5 * pen.letter, Math.max(...wide) + 1.6 * pen.letter);
 }
 
@@ -584,5 +581,5 @@ export function tag(pen, right, y, bold, pale, limits = [0, 0]) {
 /** What the axis of the lanes is of. @param {Flow} figure */
 export const axisOf = (figure) =>
   isEnd(figure)
-    ? say(figure.asks[1] ? "hidden_chance" : "chance")
+    ? say(figure.asks[2] === "hidden" ? "hidden_chance" : "chance")
     : say("place", { n: counted(figure.n_words) });

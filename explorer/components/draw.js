@@ -107,17 +107,21 @@ function isolated(text) {
     .join("");
 }
 
-/** A text in SVG, the matrices of the paper with their index below the line: W_O, W_QK. @param {string} text */
-const indexed = (text) =>
+/** A text in SVG, the matrices of the paper with their index below the line: W_O, W_QK. @param {string} text @param {number} share of the type that an index has */
+const indexed = (text, share) =>
   text
     .split(MATRIX)
     .map(isolated)
     .map((part, at) => {
-      if (at % 2) return tag("tspan", { dy: "0.25em", "font-size": "75%" }, part);
-      return at && part ? tag("tspan", { dy: "-0.19em" }, part) : part;
+      if (at % 2)
+        return tag("tspan", { dy: "0.25em", "font-size": `${Math.ceil(100 * share)}%` }, part);
+      return at && part ? tag("tspan", { dy: `${+(-0.25 * share).toFixed(2)}em` }, part) : part;
     })
     .join("");
 
+const INDEX = 0.75; // of the type of a text, that of an index in it
+const ON_PAPER = 0.75; // letters of the smallest type of a paper: 6 points, where a letter has 8
+const SEAM = 0.3; // pixels of a cell below the next ones, between which a viewer of PDF leaves a line
 const NUMBER = 20; // for how many other texts a number that is cut counts
 
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type;
@@ -135,6 +139,7 @@ export class Pen {
     this.space = "";
     /** @type {string[]} */
     this.select = []; // the choices that a press on what is drawn sets
+    this.isPaper = false; // whether it is printed in a width of its own, where nobody presses or points
     this.scrolls = false; // whether a figure may be larger than its frame
     /** @type {import("./scroll_frame.js").Pane | null} */
     this.pane = null; // what of it is larger
@@ -151,6 +156,7 @@ export class Pen {
   /** A pen of the same type that draws nothing: it measures. */
   probe() {
     const made = new Pen(this.look, this.letter, this.screen, [...this.special], this.least);
+    made.isPaper = this.isPaper;
     made.measures = true;
     return made;
   }
@@ -178,7 +184,7 @@ export class Pen {
 
   /** Pixels of a type. @param {number} size in letters */
   type(size) {
-    return Math.max(this.least, size * this.letter);
+    return Math.max(this.least, size * this.letter, this.isPaper ? ON_PAPER * this.letter : 0);
   }
 
   /** @param {string} text @param {TextStyle} [style] */
@@ -327,7 +333,9 @@ export class Pen {
         "xml:space": this.space ? undefined : "preserve",
         ...(halo ? { ...ring, "stroke-linejoin": "round" } : {}),
       },
-      indexed(shown) + this.space + hint,
+      indexed(shown, this.isPaper ? Math.max(INDEX, this.type(0) / this.type(size)) : INDEX) +
+        this.space +
+        hint,
     );
   }
 
@@ -394,13 +402,16 @@ export class Pen {
     }
     /** @type {Map<number, string[]>} */
     const runs = new Map();
+    const [wide, high] = [columns / width, rows / height].map((each) => SEAM * each);
     for (let row = 0; row < rows; row++)
       for (let from = 0, to; from < columns; from = to) {
         const colour = word(row * columns + from);
         for (to = from + 1; to < columns && word(row * columns + to) === colour;) to++;
         if (colour === undefined) continue;
         if (!runs.has(colour)) runs.set(colour, []);
-        runs.get(colour)?.push(`M${from} ${row}h${to - from}v1h${from - to}z`);
+        const across = +(to - from + (to < columns ? wide : 0)).toFixed(2);
+        const down = +(1 + (row < rows - 1 ? high : 0)).toFixed(2);
+        runs.get(colour)?.push(`M${from} ${row}h${across}v${down}h${-across}z`);
       }
     const scaled = `translate(${at(x)} ${at(y)}) scale(${width / columns} ${height / rows})`;
     const paths = [...runs].map(([colour, list]) =>

@@ -13,7 +13,13 @@ import { lookOf } from "./theme.js";
  * @param {Uint8Array} bytes
  * @param {any} how its colours, the widths of letters, and what a sheet takes
  */
-export function drawn(bytes, { colours, font, ...sheet }) {
+export function drawn(bytes, how) {
+  const { svg, width, height } = laid(bytes, how);
+  return JSON.stringify({ svg, width, height });
+}
+
+/** The same with every text and what is not drawn. @param {Uint8Array} bytes @param {any} how */
+export function laid(bytes, { colours, font, ...sheet }) {
   measureBy(font);
   const { header, blocks } = decode(bytes);
   const all = resolved(header.figures, blocks);
@@ -23,6 +29,5 @@ export function drawn(bytes, { colours, font, ...sheet }) {
     isWide(one) ? cut(one, Infinity, header.finding, most) : one,
   );
   const view = /** @type {any} */ ({ header, figures });
-  const { svg, width, height } = filed(view, lookOf(colours), sheet);
-  return JSON.stringify({ svg, width, height });
+  return filed(view, lookOf(colours), sheet);
 }

@@ -9,10 +9,10 @@ import { cloze } from "./cloze_figure.js";
 import { flow, place } from "./flow_figure.js";
 import { writtenRow } from "./flow_rows.js";
 import { fixed, hundredths, num } from "./number_format.js";
-import { matrix } from "./matrix_figure.js";
+import { isTick, matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
-import { spokenOmissions } from "./omissions.js";
+import { omitted, spokenOmissions } from "./omissions.js";
 import { sentences } from "./sentences.js";
 import { sphere } from "./sphere_figure.js";
 import { paperfigure } from "./paper_figure.js";
@@ -84,8 +84,8 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   if (!Object.hasOwn(KINDS, figure.kind)) throw new TypeError("a kind of figure that is not drawn");
   const draw = KINDS[figure.kind];
   const own = figure.omitted || [];
-  const written = (/** @type {Omitted[]} */ omitted, /** @type {any[]} */ ...notes) => {
-    const told = spokenOmissions(omitted);
+  const written = (/** @type {Omitted[]} */ gone, /** @type {any[]} */ ...notes) => {
+    const told = spokenOmissions(gone);
     const lines = pen.note(
       [told, notes.filter(Boolean).join(" ")].filter(Boolean).join(" · "),
       width,
@@ -93,8 +93,8 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
     return lines.join(" ").includes(told) ? lines : pen.lines(told, width, { size: 0.85 });
   };
   const isSlide = pen.least > 0 && height !== undefined; // which has no more room than this
-  const under = (/** @type {Omitted[]} */ omitted) =>
-    isSlide ? NOTE * letter * written(omitted, figure.note).length : 0;
+  const under = (/** @type {Omitted[]} */ gone) =>
+    isSlide ? NOTE * letter * written(gone, figure.note).length : 0;
   const room = (/** @type {number} */ below) => height && height - (top - y) - below;
   let below = under(own);
   if (isSlide && THINNED.includes(figure.kind)) {
@@ -105,12 +105,12 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   const before = pen.omitted;
   pen.omitted = [...own];
   top += draw(pen, figure, { x, y: top, width, height: room(below) });
-  const omitted = HOLDERS.includes(figure.kind) ? own : pen.omitted;
+  const gone = HOLDERS.includes(figure.kind) ? own : pen.omitted;
   pen.omitted = [...before, ...pen.omitted];
   const isCut = pen.pane && height && pen.pane.box[3] + pen.pane.box[5] > height;
   const isPage = pen.screen && !pen.least;
   const hint = isPage && figure.kind !== "cloze" && figure.hint; // which has its own place for it
-  const notes = written(omitted, figure.note, isCut && figure.frame_note, hint);
+  const notes = written(gone, figure.note, isCut && figure.frame_note, hint);
   for (const line of notes) {
     pen.text(x, top + 0.7 * letter, line, { size: 0.85, alpha: 0.75 });
     top += NOTE * letter;
@@ -125,6 +125,7 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   return top - y;
 }
 
+const PAGE = 55; // letters of rows of a paper, where they have room so close
 const NOTE = 1.25; // letters of height of a line of a note
 const THINNED = ["matrix"]; // kinds that leave out names where these have no room
 const HOLDERS = ["stack", "steps", "linkedweights"]; // of figures that say themselves what they leave out
@@ -207,7 +208,11 @@ function links(pen, figure, { x, y, width, height }) {
   const head = 1.6 * letter;
   const pitch = Math.max(
     pen.pitch(1.1) * letter,
-    Math.min(1.9 * letter, height ? (height - head) / most : Infinity),
+    Math.min(
+      1.9 * letter,
+      height ? (height - head) / most : Infinity,
+      pen.isPaper ? (PAGE / most) * letter : Infinity,
+    ),
   );
   const room = (/** @type {string[]} */ list, title = "") =>
     Math.min(
@@ -514,7 +519,8 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const lines = 1.3 * letter * names.flat().length;
   const own = Math.max(
     8 * letter,
-    Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1),
+    Math.min(room, (pen.least ? 1 : pen.isPaper ? 0.5 : 0.66) * width, 24 * letter) *
+      (figure.half ? 0.55 : 1),
   );
   const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
   const titles = (y_title ? 1.8 : 0.6) * letter;
@@ -541,14 +547,17 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     );
     pen.text(left - 0.4 * letter, up(value), text, { size: 0.85, anchor: "end" });
   }
-  let free = -Infinity;
+  let [free, written] = [-Infinity, 0];
   for (const [value, text] of places) {
     const half = pen.width(`${text}`, { size: 0.85 }) / 2;
     const middle = Math.max(x + half, Math.min(across(value), x + width - half));
     if (middle - half < free) continue;
     free = middle + half + 0.4 * letter;
     pen.text(middle, foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
+    written++;
   }
+  if (pen.isPaper && !places.every(([, text]) => isTick(`${text}`)))
+    pen.omitted.push(...omitted(["places", written, places.length]));
   /** @type {number[][]} from where to where each name of a line goes, and its row */
   const taken = [];
   for (const [at, [exact, text]] of guides.entries()) {

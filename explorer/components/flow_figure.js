@@ -85,6 +85,7 @@ export function flow(pen, figure, box) {
   layers.forEach((layer, at) =>
     seen(pen, lightOn(figure, at), () => heading(pen, figure, plan, layer, at)),
   );
+  if (layers.some((layer, at) => boxOf(pen, plan, layer, at).isSpine)) unsaid(pen, "curves");
   seen(pen, 1 - figure.zoom.open, () => track(pen, figure, plan));
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
@@ -308,8 +309,12 @@ function heading(pen, figure, plan, layer, at) {
   if (isNamed && !isSpine) {
     // What cross-attention brings runs past the middle.
     const isCrossed = plan.turned || (layer.attentions.length > 1 && layer.band > 0);
+    // Beside the first of two sums, where the chosen row is the first.
+    const row =
+      layer.attentions.length > 1 ? plan.rows[chosenRow(figure, layer.band)] - x : Infinity;
+    const aside = row < pen.width(text, { size: 0.88 }) ? row + 1.3 * letter : 0.5 * letter;
     const where = plan.turned
-      ? [x + 0.5 * letter, y + 0.9 * letter]
+      ? [x + aside, y + 0.9 * letter]
       : [isCrossed ? x : x + wide / 2, y - 2.3 * letter];
     pressed(pen, figure, layer, at, () =>
       pen.text(where[0], where[1], text, {
@@ -711,13 +716,20 @@ function guess(pen, figure, plan, layer, at, isSpine) {
     size: 0.85,
     anchor: /** @type {const} */ ("middle"),
     alpha: 0.85,
-    room: isSpine ? 4 * letter : to - from,
+    room: pen.isPaper ? undefined : isSpine ? 4 * letter : to - from,
   };
   const x = isSpine ? (from + to) / 2 : from + 0.81 * (to - from);
   const box = pen.box(x, y, ` ${word} `, style);
   const wide = (box[2] - box[0]) / 2;
   const isClear = Math.abs(clear(told(figure)) - x) > wide + 0.5 * flapWide(pen, figure);
   if (isClear && pen.isFree(box)) pen.text(x, y, word, style);
+  else if (word !== before) unsaid(pen, "guesses");
+}
+
+/** What a paper, where nobody opens a layer, says once that it leaves out. @param {Pen} pen @param {"guesses" | "curves"} what */
+function unsaid(pen, what) {
+  if (pen.isPaper && !pen.omitted.some((each) => each.what === what))
+    pen.omitted.push({ what, shown: 0, all: 1 });
 }
 
 /** Under the layers that matter the place of the answer without and with what is out. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number} y */

@@ -12,7 +12,7 @@ import { calm, inSentence, named, strongest } from "./tokens.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 /** Heads as they came, what is made of them once, and whether all of them are listed.
- * @typedef {import("./figure_types").HeadMatrices & { images?: any, may: any, deep: number, ahead: any, all?: boolean }} HeadMatrices */
+ * @typedef {import("./figure_types").HeadMatrices & { images?: any, may: any, deep: number, ahead: any, all?: boolean, untitled?: boolean }} HeadMatrices */
 
 const UNNAMED = ["no clear pattern", "text too short"];
 const MANY = 96; // heads from which on those that rest on sinks are folded
@@ -277,7 +277,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const lines = which ? Math.ceil(which.length / perLine) : layers;
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
   const bold = { bold: true };
-  const title = says?.all ? heading(figure, which) : "";
+  const title = says?.all && !figure.untitled ? heading(figure, which) : "";
   const bar = bare || width < BROAD * letter ? 3 : 6;
   const beside = width - (bar + 3) * letter - pen.width(full, { size: 0.8 }); // what the colour scale leaves
   const titles = title ? pen.lines(title, Math.max(beside, 6 * letter), bold) : [];
@@ -390,6 +390,9 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     pen
       .lines(`${name}: ${list.join(", ")}`, width, { size: 0.85 })
       .forEach((text) => line(text, { alpha: 0.75 }));
+  const isNamed = (/** @type {number} */ at) => !UNNAMED.includes(names[at]);
+  if (pen.isPaper && says?.all && !(which || [...names.keys()]).every(isNamed))
+    pen.lines(says.unnamed, width, { size: 0.85 }).forEach((text) => line(text, { alpha: 0.75 }));
   if (which && !figure.only && !pen.screen && !pen.least)
     pen.omitted.push({ what: "heads", shown: which.length, all: names.length });
   if (pen.screen && says?.all && !figure.only && names.length >= MANY) {

@@ -20,6 +20,7 @@ const say = sentences("figures");
 export const [ROW, COLUMN] = [0, 1];
 const FAINTEST = 0.02;
 const MOST = 400; // links of all words: more are one block of ink
+const ON_PAPER = 2; // links a word, of all words, where nobody chooses one of them
 const LONG = 30; // words of a text from which on the selected one is shown with PARTNERS alone
 const PARTNERS = 10;
 const NAMED = 4; // words that a sentence names
@@ -263,13 +264,14 @@ function placesOf(figure) {
   return [best(rows.map((_, q) => weight[q * n + column])), [column]];
 }
 
-/** @param {LinkedWeights} figure */
-function links(figure) {
+/** @param {LinkedWeights} figure @param {boolean} [isPaper] */
+function links(figure, isPaper = false) {
   const { weight, n, rows, columns, sides, hidden, sink } = figure;
   const [row, column] = shownAt(figure);
   const [from, to] = placesOf(figure);
   const sorted = Float32Array.from(weight).sort();
-  const faintest = Math.max(FAINTEST, sorted[Math.max(0, sorted.length - MOST)]);
+  const most = isPaper ? Math.min(MOST, ON_PAPER * rows.length) : MOST;
+  const faintest = Math.max(FAINTEST, sorted[Math.max(0, sorted.length - most)]);
   const one = Math.max(row, column) >= 0;
   const few = from.length < rows.length || to.length < n;
   const note = say(few ? "few_lines" : "lines", {
@@ -351,7 +353,7 @@ export function picture(figure) {
   };
 }
 
-/** @type {Record<string, (figure: LinkedWeights) => any>} */
+/** @type {Record<string, (figure: LinkedWeights, isPaper: boolean) => any>} */
 const PICTURES = { links, matrix };
 
 /**
@@ -373,7 +375,7 @@ export function linkedweights(pen, figure, { x, y, width, height = Infinity }, d
   const heights = kinds.map((kind, at) => {
     let took = 0;
     const place = { x: x + at * (wide + gap), y: top, width: wide, height: room };
-    const put = () => (took = draw(pen, PICTURES[kind](figure), place));
+    const put = () => (took = draw(pen, PICTURES[kind](figure, pen.isPaper), place));
     if (kind === "links") pen.group(put);
     else put(); // has groups of its own
     return took;

@@ -2,6 +2,7 @@
 // A matrix drawn by a pen: cells of colours, or a word in each; a large one is left to a pane.
 
 import { fixed, num } from "./number_format.js";
+import { omitted } from "./omissions.js";
 import { inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -15,9 +16,10 @@ const MARKED = { size: 0.85, bold: true, anchor: "middle", halo: true };
 const TALL = 5; // letters of height of a matrix on a slide, where its rows are no higher
 const PITCH = 0.94; // type sizes between two lines whose letters do not touch
 const CALM = 1.25; // the same on paper, where no pointer reads what is between
+const [FLAT, PAGE] = [1.5, 34]; // letters of a row of a paper at most, and of all rows, which stand on a page with others
 
 /** Whether a name is a number, as on an axis. @param {string} name */
-const isTick = (name) => /^[\d.,−-]*$/.test(name);
+export const isTick = (name) => /^[\d.,−-]*$/.test(name);
 
 /**
  * Which names of rows or columns are written and where their middles are: those that are marked and, while they
@@ -124,7 +126,9 @@ export function matrix(pen, figure, { x, y, width, height }) {
     ? roomX
     : height
       ? Math.max(least, (height - across - legend - spare) / m)
-      : Infinity;
+      : pen.isPaper && stretched
+        ? Math.min(FLAT, PAGE / m) * letter
+        : Infinity;
   const texts = marks.map((/** @type {any[]} */ [, , text]) =>
     text ? pen.width(text, MARKED) + 0.5 * letter : 0,
   );
@@ -157,15 +161,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     named(marked[1], wantedX, columns, wide, pitch),
     named(marked[0], wantedY, rows, high1, pitch),
   ];
-  /** @type {any[][]} */
-  const thinned = [
-    [rows, atY],
-    [columns, atX],
-  ].filter(([all]) => !(/** @type {any} */ (all).every(isTick)));
-  const [all, shown] = [0, 1].map((which) =>
-    thinned.reduce((sum, each) => sum + (each[which].length ?? each[which].size), 0),
-  );
-  if (!isRead(pen) && shown < all) pen.omitted.push({ what: "names", shown, all });
+  if (!isRead(pen)) unnamed(pen, rows, atY.size, columns, atX.size);
   const heads = () => {
     for (const [at, place] of atX) {
       const bold = marked[1].has(at);
@@ -272,6 +268,15 @@ export function matrix(pen, figure, { x, y, width, height }) {
   return legend + across + area[3] + 0.5 * letter;
 }
 
+/** Names that are not written: on a slide they count together, on paper it is said of which side. Numbers of an axis are not missed. @param {Pen} pen @param {string[]} rows @param {number} down how many of them are named @param {string[]} columns @param {number} across how many of those */
+function unnamed(pen, rows, down, columns, across) {
+  const [own, other] = [rows, columns].map((all) => (all.every(isTick) ? 0 : all.length));
+  const shown = [own && down, other && across];
+  if (pen.least) pen.omitted.push(...omitted(["names", shown[0] + shown[1], own + other]));
+  else
+    pen.omitted.push(...omitted(["row_names", shown[0], own], ["column_names", shown[1], other]));
+}
+
 /** The marks of a matrix, and as marks the cells to whose numbers formulas come. @param {Matrix} figure @returns {[number, number, string][]} */
 function markedIn({ marks, framed = [] }) {
   const isMarked = (/** @type {number[]} */ cell) =>
@@ -351,9 +356,11 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
       written++;
     }
   };
+  let named = 0; // rows
   const names = () =>
     rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
       if (at % skipY && !atRow.has(at)) return;
+      named++;
       pen.text(left - 0.5 * letter, top + (at + 0.5) * tall, label, {
         size: 0.9,
         anchor: "end",
@@ -369,21 +376,24 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const back = () => pen.cells(area, m, n, colour);
   const isLegible = wide >= (pen.least ? WORD : 2) * letter && tall >= letter;
   if (!isLegible) pen.omitted.push({ what: "cells", shown: 0, all: n * m });
+  let cut = 0; // words of a paper that are longer than their cells
   const cells = (/** @type {number} */ from, /** @type {number} */ to) => {
     for (let row = 0; row < m && isLegible; row++)
       for (let column = from; column <= to; column++) {
         const cell = row * n + column;
         const shade = colour(cell);
         const fill = shade === undefined ? undefined : inkOn(shade);
-        if (words[cell])
-          pen.text(left + (column + 0.5) * wide, top + (row + 0.5) * tall, words[cell], {
-            size: 0.85,
-            anchor: "middle",
-            room: wide - 4,
-            bold: bold[cell] > 0,
-            alpha: pale[cell] > 0 ? 0.6 : undefined,
-            fill,
-          });
+        if (!words[cell]) continue;
+        /** @type {import("./draw.js").TextStyle} */
+        const style = { size: 0.85, anchor: "middle", room: wide - 4, bold: bold[cell] > 0 };
+        const fits = (wide - 4) / pen.width(words[cell], style);
+        if (pen.isPaper && fits < 1) style.size = 0.85 * fits; // as far as type may be small
+        if (pen.isPaper && pen.width(words[cell], style) > wide - 3) cut++;
+        pen.text(left + (column + 0.5) * wide, top + (row + 0.5) * tall, words[cell], {
+          ...style,
+          alpha: pale[cell] > 0 ? 0.6 : undefined,
+          fill,
+        });
       }
   };
   const front = () => {
@@ -414,7 +424,9 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
     return legend;
   }
   [heads, names, back, () => cells(0, n - 1), front].forEach((draw) => draw());
-  if (!isRead(pen) && written < n) pen.omitted.push({ what: "names", shown: written, all: n });
+  // On a slide the rows are cut to those that have room.
+  if (!isRead(pen)) unnamed(pen, pen.least ? [] : rows, named, columns, written);
+  if (cut) pen.omitted.push({ what: "cut", shown: n * m - cut, all: n * m });
   return legend + across + area[3] + 0.5 * letter;
 }
 

@@ -128,9 +128,9 @@ const sheetWidth = (figures, least) =>
   );
 
 /**
- * How wide a file is, or how wide at least; whether its title stands above it, and the lines below it that say
- * what it is of.
- * @typedef {{ width?: number, least?: number, title?: boolean, caption?: boolean }} Sheet
+ * How wide a file is, or how wide at least; whether its title stands above it, and below it its formulas, what
+ * explains its figures, and the lines that say what it is of.
+ * @typedef {{ width?: number, least?: number, title?: boolean, caption?: boolean, formulas?: boolean, notes?: boolean }} Sheet
  */
 
 const EDGE = 4; // pixels around a figure of a given width: a paper has its own margins
@@ -140,6 +140,14 @@ const [ROW_NAME, WORD] = [7, 3.9]; // letters of the name of a row and of a word
 export const fitting = (width) =>
   Math.max(2, Math.floor(((width - 2 * EDGE) / LETTER - ROW_NAME) / WORD));
 
+/** A figure and those in it without the lines that explain them. @param {any} figure @returns {any} */
+const unexplained = ({ note, figures, frames, ...figure }) => ({
+  ...figure,
+  note: "",
+  ...(figures && { figures: figures.map(unexplained) }),
+  ...(frames && { frames: frames.map(unexplained) }),
+});
+
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export const sheet = (view, look) => filed(view, look).svg;
 
@@ -147,9 +155,15 @@ export const sheet = (view, look) => filed(view, look).svg;
 export function filed(view, look, sheet = {}) {
   const { header, figures: all } = answered(view.header, view.figures);
   const { address } = view; // of a picture to send
-  const { width: given, least = WIDTH, title = true, caption = true } = sheet;
+  const { width: given, least = WIDTH, title = true, caption = true, notes = true } = sheet;
   const pen = new Pen({ ...look, font: FONT }, LETTER, false, header.special);
-  const figures = all.map((one) => (one.title === header.title ? { ...one, title: "" } : one));
+  pen.isPaper = given !== undefined;
+  const figures = all.map((one) => ({
+    ...one,
+    ...(one.title === header.title && { title: "" }),
+    ...(!title && { untitled: true }),
+    ...(!notes && unexplained(one)),
+  }));
   if (figures[0]?.kind === "picturecard") {
     const { wide: width, high: height } = card;
     figure(pen, { ...figures[0], address }, { x: 0, y: 0, width });
@@ -176,7 +190,7 @@ export function filed(view, look, sheet = {}) {
     top += 12;
   }
   top += (isNarrow ? column : row)(pen, figures, { x: margin, y: top, width: room }) + 16;
-  const formulas = onShow(header.formulas, figures);
+  const formulas = sheet.formulas === false ? [] : onShow(header.formulas, figures);
   if (formulas.length) top += formulaRows(pen, formulas, { x: margin, y: top, width: room }) + 12;
   const below = caption ? header.caption : [];
   for (const line of below.flatMap((/** @type {string} */ each) =>

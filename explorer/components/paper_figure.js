@@ -6,7 +6,7 @@
 /** @typedef {import("./figures.js").Box} Box */
 /** @typedef {import("./figure_types").Block} Block */
 /** @typedef {import("./figure_types").Tower} Tower */
-/** A block where it stands: from its foot up, in letters. @typedef {{ block: Block, foot: number, high: number, lines: string[], at: number, of: number }} Placed */
+/** A block where it stands: from its foot up, in letters; how many of its lines are of its name. @typedef {{ block: Block, foot: number, high: number, lines: string[], names: number, at: number, of: number }} Placed */
 /** A sum and what it adds: from where the branch leaves to where it comes back, in letters. @typedef {{ from: number, to: number }} Arc */
 /** Where all of a tower stands, in letters from its foot. @typedef {{ placed: Placed[], arcs: Arc[], labels: { at: number, text: string }[], aside?: { at: number, text: string }, box: number[], high: number }} Plan */
 
@@ -16,15 +16,18 @@ const [LINE, INSET] = [1.15, 0.2]; // letters of a line of a block, and around i
 const PLUS = 1.15; // letters of a sum
 const LANE = 1.5; // letters beside the blocks for what goes around them
 const CHANNEL = 3.2; // letters between the towers
+const ON_PLUS = 0.75; // letters of the smallest type beside a sum
 const BOLD = { bold: true };
 const SMALL = { size: 0.9 };
 
-/** What a block says, in one line or in two. @param {Pen} pen @param {Block} block @param {number} room */
+/** What a block says, in lines of its name and of its text, or both in one. @param {Pen} pen @param {Block} block @param {number} room */
 function linesOf(pen, { name, text }, room) {
   const both = pen.width(name, BOLD) + pen.width(text, SMALL) + (text ? 0.8 * pen.letter : 0);
-  return both <= room - pen.letter || !text
-    ? [name]
-    : [name, ...pen.lines(text, room - 0.6 * pen.letter, SMALL)];
+  const isOne = both <= room - pen.letter || !text;
+  return [
+    pen.lines(name, room - 0.4 * pen.letter, BOLD),
+    isOne ? [] : pen.lines(text, room - 0.6 * pen.letter, SMALL),
+  ];
 }
 
 /** A tower from its foot up. @param {Pen} pen @param {Tower} tower @param {number} room of a block, in pixels @param {number} gap @returns {Plan} */
@@ -34,9 +37,14 @@ function planOf(pen, tower, room, gap) {
   const put = (/** @type {Block[]} */ blocks) => {
     const lines = blocks.map((block) => linesOf(pen, block, room / blocks.length));
     const high =
-      blocks[0].of === "sum" ? PLUS : Math.max(...lines.map((each) => each.length)) * LINE + INSET;
+      blocks[0].of === "sum"
+        ? PLUS
+        : Math.max(...lines.map((each) => each.flat().length)) * LINE + INSET;
     blocks.forEach((block, at) =>
-      plan.placed.push({ block, foot: plan.high, high, lines: lines[at], at, of: blocks.length }),
+      plan.placed.push({
+        ...{ block, foot: plan.high, high, at, of: blocks.length },
+        ...{ lines: lines[at].flat(), names: lines[at][0].length },
+      }),
     );
     plan.high += high;
   };
@@ -234,7 +242,7 @@ function towerOf(pen, tower, plan, [left, right], foot, side) {
 }
 
 /** @param {Pen} pen @param {Placed} placed @param {number[]} ends @param {(at: number) => number} up @param {number} alpha */
-function blockOf(pen, { block, foot, high, lines, at, of }, [start, end], up, alpha) {
+function blockOf(pen, { block, foot, high, lines, names, at, of }, [start, end], up, alpha) {
   const { letter, look } = pen;
   const gap = of > 1 ? 0.6 * letter : 0;
   const wide = (end - start - (of - 1) * gap) / of;
@@ -249,11 +257,16 @@ function blockOf(pen, { block, foot, high, lines, at, of }, [start, end], up, al
         "stroke-opacity": alpha,
       });
       pen.text(middle, top + (high * letter) / 2, "+", { ...BOLD, ...centre });
-      pen.text(middle + letter, top + (high * letter) / 2, block.text, {
-        ...SMALL,
-        alpha,
-        room: end - middle - letter,
-      });
+      const room = end - middle; // it may pass the edge of the blocks, where nothing stands
+      const size = SMALL.size * Math.min(1, room / (pen.width(block.text, SMALL) || 1));
+      const written = pen.lines(block.text, room, { size: Math.max(size, ON_PLUS) });
+      written.forEach((text, i) =>
+        pen.text(middle + letter, top + (high / 2 + i - (written.length - 1) / 2) * letter, text, {
+          size: Math.max(size, ON_PLUS),
+          alpha,
+          room,
+        }),
+      );
       return;
     }
     if (block.of !== "words") {
@@ -271,7 +284,7 @@ function blockOf(pen, { block, foot, high, lines, at, of }, [start, end], up, al
       lines.forEach((text, i) =>
         pen.text(middle, line(i), text, {
           ...centre,
-          ...(i ? SMALL : BOLD),
+          ...(i < names ? BOLD : SMALL),
           room: wide - 0.4 * letter,
         }),
       );

@@ -3,6 +3,7 @@
 
 import { even, scale as along, ticks } from "./axis.js";
 import { num } from "./number_format.js";
+import { omitted } from "./omissions.js";
 import { escaped } from "./svg_export.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -228,6 +229,7 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
     Math.min(...selected.map(([x, y]) => Math.hypot(at(one)[0] - x, at(one)[1] - y)), 1e6);
   const rank = (/** @type {any} */ { on, key, label }) =>
     on ? 0 : key === undefined ? 1 : /[\p{L}\p{N}]/u.test(label) ? 2 : 3;
+  let written = 0;
   for (const one of [...points].sort((a, b) => rank(a) - rank(b) || far(a) - far(b))) {
     if (!one.on) occupied.push(...stops.splice(0)); // the selected may cover their own paths
     const [x, y] = at(one);
@@ -272,6 +274,7 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
       tries.find(fits) ||
       (one.on ? (tries.find(isUncovered) ?? tries.find(isInside) ?? tries[1]) : undefined);
     if (!place) continue;
+    written++;
     occupied.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
     pen.text(place[0], place[1], label, {
       ...style,
@@ -279,4 +282,5 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
       fill: one.on ? one.colour : undefined,
     });
   }
+  if (pen.isPaper) pen.omitted.push(...omitted(["points", written, points.length]));
 }

@@ -10,7 +10,7 @@
 const LEAST = 2; // letters of a bar with the gap behind its number
 const TEXT = 6; // letters of a text that may end in an ellipsis
 const SMALL = 0.85; // the type of the names of columns, in letters
-const [LINES, LINE] = [3, 1.1]; // of a cell of a table at most, and letters of height of each
+const [LINES, LINE] = [3, 1.1]; // of a cell of a table on a screen at most, and letters of height of each
 const GAP = 0.8; // letters between two blocks
 
 /** Whether a text is a number, which is never cut. @param {string} text */
@@ -116,18 +116,25 @@ export function bars(
       });
     const left = height && height / all.length - head - 0.3 * letter;
     const pitch = Math.max(tight, Math.min(1.9 * letter, left ? left / rows.length : Infinity));
+    let down = begin + head;
     rows.forEach((row, at) => {
-      const middle = begin + head + (at + 0.5) * pitch;
       const style = { room: names - 0.6 * letter + 1, bold: row.selected };
+      const name = pen.isPaper ? pen.lines(row.label, style.room, style) : [row.label];
+      const high = pitch + (name.length - 1) * LINE * letter;
+      const middle = down + high / 2;
+      down += high;
       const draw = () => {
         if (pen.screen || row.selected)
-          pen.rect(x, middle - pitch / 2, width, pitch, {
+          pen.rect(x, middle - high / 2, width, high, {
             class: "row",
             fill: row.selected ? look.primary : "transparent",
             "fill-opacity": 0.12,
             rx: 4,
           });
-        pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", ...style });
+        name.forEach((line, i) => {
+          const place = middle + (i - (name.length - 1) / 2) * LINE * letter;
+          pen.text(x + names - 0.6 * letter, place, line, { anchor: "end", ...style });
+        });
         list.forEach((column, i) => bar(row, [at, column], [starts[i], track], middle, pitch));
       };
       // As it is seen; a name that is cut is read whole behind it.
@@ -138,7 +145,7 @@ export function bars(
         pen.target({ select: [row.key], label, pressed: row.selected, double: which > 0 }, draw);
       else draw();
     });
-    return head + rows.length * pitch + (which < all.length - 1 ? GAP : 0.3) * letter;
+    return down - begin + (which < all.length - 1 ? GAP : 0.3) * letter;
   }
 
   /** @param {any} row @param {number[]} cell its row and column @param {number[]} place @param {number} middle @param {number} pitch */
@@ -270,7 +277,7 @@ export function texttable(
   /** A cell in so many lines, the last one cut where it is longer. @param {string} text @param {number} room @param {boolean} bold */
   function linesOf(text, room, bold) {
     const lines = pen.lines(text, room, { bold });
-    if (lines.length <= LINES) return lines;
+    if (lines.length <= LINES || pen.isPaper) return lines;
     const rest = text
       .split(" ")
       .slice(

@@ -35,7 +35,9 @@ LETTER = 14.0  # pixels of the type that a sheet is laid out in
 TYPE = 8.0  # points of that type where a figure has a width: a paper's captions have as much
 POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
 YES = {"yes": True, "no": False}
+PARTS = ("caption", "title", "formulas", "notes")  # of a picture, which a sheet may be without
 WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
+PAGE_POINTS = POINTS["cm"] * 24  # of height, of a page of A4 between its margins
 DPI, LEAST_DPI = 300, 72
 PDF_VERSION = "1.4"  # pdfTeX before 2024 warns of one above 1.5
 MOST_PIXELS = 40_000_000  # of a PNG
@@ -67,7 +69,8 @@ SLANT = 0.2
 # from right to left.
 LOWERED = re.compile(r' y="([^"]*)" dy="([\d.]+)em" font-size="([^"]*)"')
 # Signs that the app's font lacks: their kinds, their width in type sizes, what draws them.
-SIGNS, SIGN, SIGN_FONTS = ("Sm", "So", "Sc", "Sk", "Po"), 0.84, "DejaVu Sans, sans-serif"
+SIGNS, SIGN, SIGN_FONTS = ("Sm", "So", "Sc", "Sk", "Po", "No"), 0.84, "DejaVu Sans, sans-serif"
+EXPONENT = 0.4  # the width of a raised figure
 TEXT = re.compile(r'<text x="([^"]*)"([^>]*)>([^<]+)</text>')
 ANCHORS = {' text-anchor="middle"': 0.5, ' text-anchor="end"': 1}
 WHITE = {"paper": "#ffffff"}  # of the light theme, as for print
@@ -91,21 +94,26 @@ LETTERS = """
 class Sheet:
     """Paper of a picture. width: such as "8.5cm", in cm, mm, in, pt or px, and that of the app's
     own pictures where None; caption: whether the lines stand below it that say model, text and
-    edits; dark: in the colours of the dark theme; title: whether its title stands above it."""
+    edits; dark: in the colours of the dark theme; title: whether its title stands above it;
+    formulas: whether its formulas stand below it; notes: whether what explains a figure does,
+    beside the line of what is left out."""
 
     width: str | None = None
     caption: bool = True
     dark: bool = False
     title: bool = True
+    formulas: bool = True
+    notes: bool = True
 
     @classmethod
     def of_words(cls, words: dict[str, str]) -> Sheet:
         """The sheet that words of an address ask for, which are taken out of `words`: a `width`
-        with its unit, `caption=no`, `title=no`. Raises ValueError for another word of these."""
+        with its unit, and `no` for a part such as `caption`. Raises ValueError for another
+        word of these."""
         sheet: dict[str, Any] = {}
         if SIZE.fullmatch(words.get("width", "")):  # a panel may have a number of this name
             sheet["width"] = words.pop("width")
-        for name in {"caption", "title"} & words.keys():
+        for name in {*PARTS} & words.keys():
             if (word := words.pop(name)) not in YES:
                 raise ValueError(WORDS("yes_or_no", name=name, word=word))
             sheet[name] = YES[word]
@@ -198,18 +206,28 @@ def _dpi(size: tuple[float, float]) -> float:
     return dpi
 
 
+def how(sheet: Sheet) -> dict[str, object]:
+    """What `figure_file.js` takes to draw on a sheet."""
+    drawn: dict[str, object] = {
+        "colours": bundle.colours("dark") if sheet.dark else bundle.colours("light") | WHITE,
+        "font": widths(),
+        **{name: getattr(sheet, name) for name in PARTS},
+    }
+    if sheet.points is not None:
+        drawn["width"] = sheet.points / TYPE * LETTER
+    return drawn
+
+
 def _drawn(panel: bytes, sheet: Sheet) -> tuple[str, tuple[float, float]]:
     """The picture as SVG, and its width and height in points."""
     points = sheet.points
-    how: dict[str, object] = {
-        "colours": bundle.colours("dark") if sheet.dark else bundle.colours("light") | WHITE,
-        "font": widths(),
-        "caption": sheet.caption,
-        "title": sheet.title,
-    }
-    if points is not None:
-        how["width"] = points / TYPE * LETTER
-    drawn, width, height = figure_engine.drawn(panel, how)
+    drawn, width, height = figure_engine.drawn(panel, how(sheet))
+    if points is not None and height / width * points > PAGE_POINTS:
+        cm = height / width * points / POINTS["cm"]
+        tell(
+            f"this picture is {cm:.0f} cm high, more than a page has; where it has several "
+            "figures, figures[0].save writes the first of them alone"
+        )
     points = points or width * POINTS["px"]
     return _in_own_font(drawn), (points, height / width * points)
 
@@ -231,7 +249,7 @@ def _in_own_font(drawn: str) -> str:
             (is_own, "".join(letters))
             for is_own, letters in groupby(inside, lambda each: each in wide)
         ]
-        widths_of = [size * sum(wide.get(each, SIGN) for each in text) for _, text in parts]
+        widths_of = [size * sum(wide.get(each, _sign(each)) for each in text) for _, text in parts]
         before = next((part for name, part in ANCHORS.items() if name in how), 0)
         at, spans = float(x) - before * sum(widths_of), ""
         for (is_own, text), step in zip(parts, widths_of):
@@ -243,6 +261,11 @@ def _in_own_font(drawn: str) -> str:
         return f'<text x="{x}"{how}>{spans}</text>'
 
     return TEXT.sub(apart, drawn)
+
+
+def _sign(letter: str) -> float:
+    """The width of a sign that the app's font lacks, in type sizes."""
+    return EXPONENT if unicodedata.category(letter) == "No" else SIGN
 
 
 def _sized(head: str, size: tuple[float, float]) -> str:

@@ -864,7 +864,7 @@ def _layer(
         ffn_key="" if ffn is None else added or _ffn_address(way, band, layer),
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
-        numbers=_numbers(way, layer, reading if of_way else None, number),
+        numbers=_numbers(way, layer, number),
     )
 
 
@@ -886,11 +886,11 @@ def _added(view: FlowView, race: flow_beam.Race | None, way: Way, layer: int) ->
     return urlencode(at | words | masked)
 
 
-def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> str:
-    """The number below a layer."""
-    if number == "Prediction" and reading is not None:
+def _numbers(way: Way, layer: int, number: str) -> str:
+    """The number below a layer, "" where its prediction stands there."""
+    if number == "Prediction":
         return ""
-    if number in ("Prediction", "Rotation angle"):
+    if number == "Rotation angle":
         return " ".join(f"{fixed(each, 0)}°" for each in _angles(way, layer))
     texts = []
     for each in way.layers[layer]:

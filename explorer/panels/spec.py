@@ -169,16 +169,19 @@ class Panel:
         caption: bool = True,
         dark: bool = False,
         title: bool = True,
+        formulas: bool = True,
+        notes: bool = True,
     ) -> None:
         """Write the panel as one of FILES, by the ending of the path; `figures[1].save` writes the
         second of its figures alone.
 
         Of SVG, PDF and PNG: width: as on paper, such as "8.5cm"; caption: whether model, text and
         edits stand below it; dark: in the dark theme's colours; title: whether its title stands
-        above it. Raises ValueError for another ending, and where what draws a picture is not
+        above it; formulas: whether its formulas stand below it; notes: whether what explains its
+        figures does. Raises ValueError for another ending, and where what draws a picture is not
         installed.
         """
-        path, sheet = Path(path), Sheet(width, caption, dark, title)
+        path, sheet = Path(path), Sheet(width, caption, dark, title, formulas, notes)
         ending = path.suffix[1:].lower()
         if ending not in FILES:
             endings = " or ".join(f".{each}" for each in FILES)
