@@ -80,7 +80,7 @@ export default mount("panel", style, (view) => {
   const { figures } = view.header;
   const now = alike(view.header);
   const walks = (/** @type {any} */ each) => each.frames || each.stops;
-  if (now === view.alike && figures.some(walks)) {
+  if (now === view.alike && !view.recoloured && figures.some(walks)) {
     view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it
     return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
       each.go?.(figures[at].current, true),
