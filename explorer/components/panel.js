@@ -5,7 +5,8 @@
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, standing } from "./flow_levels.js";
-import { besideGuess, fly, keysOf, outputs, player, remember } from "./flow_player.js";
+import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
+import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";

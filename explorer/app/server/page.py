@@ -96,7 +96,11 @@ SCRIPT = b"""<script nonce="NONCE">
   const STOPS = ["text", "target", "second", "donor", "other_text", "model", "layer", "head",
     "token"];
   let opening = true, back = -Infinity, wrote = {};
-  const acted = () => { opening = false; back = -Infinity; };
+  const acted = ({ type, key }) => {
+    [opening, back] = [false, -Infinity];
+    const isPress = type === "pointerdown";
+    if (isPress || key === "Tab") document.documentElement.toggleAttribute("data-pressed", isPress);
+  };
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
   addEventListener("popstate", () => { opening = true; back = performance.now(); }, true);
   history.pushState = (state, unused, url) => {
