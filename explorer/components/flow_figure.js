@@ -619,7 +619,10 @@ function square(pen, figure, plan, layer, [along, across]) {
   const [x, y] = point(plan, along, across);
   const { box, units, levels } = figure.stops[figure.layers.indexOf(layer)];
   const named = units.map(([name, near]) => `${[name, near].filter(Boolean).join(", ")}.`);
-  const label = [say("ffn", { layer: layer.layer }), box, ...named].filter(Boolean).join(" ");
+  const sentence = (/** @type {string} */ each) => each[0].toUpperCase() + each.slice(1);
+  const label = [say("ffn", { layer: layer.layer }), box, ...named.map(sentence)]
+    .filter(Boolean)
+    .join(" ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
   const opens = { ...levels[LAYER]?.select, head: "", flow_level: "FFN" };
   leading(pen, opens, { label, name, pressed: isOpen }, () => {

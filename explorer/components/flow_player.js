@@ -20,7 +20,7 @@ import {
 import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
-import { make, OF_TEXT, still, until } from "./mount.js";
+import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
 import { explained, sentenceOf } from "./terms.js";
@@ -196,7 +196,7 @@ function fill(view, nav, more, slider) {
   nav.replaceChildren(...crumbs.slice(0, view.aside ? level + 1 : undefined));
   const isOn = level || figure.current >= count(figure); // till then nobody knows what is written
   more?.replaceChildren(
-    ...(toggle
+    ...(toggle && !figure.ffn
       ? [
           button(toggle.label, toggle.select, {
             class: "lead switch",
@@ -611,7 +611,10 @@ function lit(view, to = 0, plays = true) {
     figure.current = to;
     view.header.finding = plays ? question : figure.stops[to].finding; // it tells what has happened
     if (plays && !still() && figure.slow.includes(to)) figure.ms = 0; // where play begins
+    const isHeld = focused(view.root);
     view.rebuild();
+    if (isHeld) view.play.focus({ preventScroll: true }); // what had it is gone
+    if (view.root.getBoundingClientRect().top < 0) view.root.scrollIntoView(); // its sentence is seen
     if (!plays) return;
     if (!still()) fall(view);
     play(view);

@@ -287,9 +287,11 @@ function paint(view, at, one) {
       (stops.length ? stops.includes(each) : i === Math.max(0, stop)) ? "0" : "-1",
     ),
   );
-  const successor =
-    focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
-  if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
+  const all = /** @type {HTMLElement[]} */ ([...box.querySelectorAll("[tabindex]")]);
+  const isSame = (/** @type {HTMLElement} */ each) => each.dataset.select === focused.select;
+  const successor = focused && ((focused.select && all.find(isSame)) || all[focused.at]);
+  if (successor && focusOf(box)?.at !== all.indexOf(successor))
+    successor.focus({ preventScroll: true });
 }
 
 /** How wide a figure may be: what a matrix beside it leaves of its own width is added. @param {View} view @param {number[]} wide @param {number} room @param {number} at */
@@ -363,7 +365,7 @@ function scrolled(view, at, pane, most) {
 function focusOf(box) {
   const active = /** @type {any} */ (box.getRootNode()).activeElement;
   const at = [...box.querySelectorAll("[tabindex]")].indexOf(active);
-  return at < 0 ? null : at;
+  return at < 0 ? null : { at, select: active.getAttribute("data-select") };
 }
 
 // ---- pressing and reading ------------------------------------------------------------------------
@@ -585,7 +587,7 @@ function overFlow(view, flow, part) {
     flow.over = over;
     paint(view, view.figures.indexOf(flow));
   }
-  if (part && label && (isHead || names.includes("address")))
+  if (part && label && (isHead || part.matches(".flow-ffn")))
     say(view, label, part.getBoundingClientRect());
 }
 

@@ -216,7 +216,8 @@ def flow(
         just_made.append(race)
         plain, drawn = run.recording(), panel.at["run"]
         is_across = race is not None and not race.now.way.is_first
-        source = plain.streams[0].tokens[panel.at["token"]] if is_across and token is None else ""
+        words = plain.streams[0].tokens
+        source = words[place_of("token", token, len(words))] if is_across else ""
         return panel, flow_beam.told(race, plain, drawn, source) if race else None
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)

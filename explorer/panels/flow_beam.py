@@ -34,7 +34,7 @@ from explorer.panels.selection import WordOnItsWay, select_stream
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import HideToken, HideWord, ZeroHead, to_line
-from models.contract.recording import Recording, Stream
+from models.contract.recording import CONTINUES, Recording, Stream
 from models.contract.results import Neurons, largest
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
@@ -533,14 +533,17 @@ def _story(race: Race) -> str:
         return WORDS("brought_alone", **brings) if brings else ""
     layer, head, value = adds.largest
     slots: dict[str, Any] = {"answer": now.label(race.answer), "rival": now.label(race.rival)}
+    own = 0.0
+    if cause is not None:
+        own = adds.of_word(cause.attention, brings["layer"], cause.head, cause.key)
     is_cause = cause is not None and (layer, head) == (brings["layer"], cause.head)
     name = "most_ffn" if head is None else "most_brings" if is_cause else "most_head"
-    slots |= {"layer": layer, "head": head, "added": signed(value, 1), "word": brings.get("word")}
-    most = WORDS(name, **slots)
+    added = signed(own if is_cause else value, 1)
+    most = WORDS(name, **{**brings, **slots, "layer": layer, "head": head, "added": added})
     if cause is None or is_cause:
         return most
-    added = adds.of_head(cause.attention, brings["layer"], cause.head)
-    return _joined(most, WORDS("brought", added=signed(added, 1), **brings))
+    name = "brought" if own >= LEAST_ADDED else "brought_alone"
+    return _joined(most, WORDS(name, added=signed(own, 1), **brings))
 
 
 # ---- what takes longer ---------------------------------------------------------------------------
@@ -706,10 +709,11 @@ def _guessed(shown: Ways, whole: Ways, reading: LensReading, guess: str) -> Pane
     begins it."""
     model = shown.run.loaded
     found = [each[0] for text in (f" {guess}", guess) if (each := model.first_token(text))]
-    begins = [id for id in found if reading.label(id) and guess.startswith(reading.label(id))]
-    if not begins:
+    label = lambda id: reading.label(id).removeprefix(CONTINUES)
+    begins = [id for id in found if label(id) and guess.startswith(label(id))]
+    if not found:
         raise ValueError(WORDS("no_guess", word=guess))
-    parts = _lane_rows(shown, whole, begins[0], "guess")
+    parts = _lane_rows(shown, whole, next(iter(begins), found[0]), "guess")
     return Panel(
         title=WORDS("guess_title", word=guess),
         finding="",

@@ -229,11 +229,6 @@ class Additions:
     ffns: Mapping[int, float]
     total: float
 
-    def of_head(self, attention: Attention, layer: int, head: int) -> float:
-        """The part of a head from all words. layer: the model's own number."""
-        at = flow_analysis.layer_numbers(attention).index(layer)
-        return float(np.nan_to_num(self.heads[attention.name][at, head]).sum())
-
     @property
     def largest(self) -> tuple[int, int | None, float]:
         """The layer and the head, None for the FFN, that add most of all, and how much."""
