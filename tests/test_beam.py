@@ -174,8 +174,8 @@ def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) ->
 
 
 STORY = re.compile(
-    r"The largest part of what sets “(.+?)” above “(.+?)” comes from (?:the FFN|head (\d+)) of "
-    r"layer (\d+)(?:, a box F)?(?:, which brings “(.+?)”)?: (\S+) points\."
+    r"(?:The FFN|Head (\d+)) of layer (\d+)(?:, a box F,|, which brings “(.+?)”,)? adds most to "
+    r"“(.+?)” against “(.+?)”: (\S+) points\."
     r"(?: Head (\d+) of layer (\d+) brings “(.+?)”(?:: (\S+))?\.)?"
 )
 
@@ -191,7 +191,7 @@ def test_the_end_tells_the_part_that_adds_most_of_all_to_the_word_that_leads(
     figure, finding = panel.figures[0], panel.finding
     assert "because" not in finding
     lead = max(figure.lanes, key=lambda each: each.chance)
-    answer, rival, head, layer, word, added, *brought = STORY.search(finding).groups()
+    head, layer, word, answer, rival, added, *brought = STORY.search(finding).groups()
     ids = {each.label: each.id for each in figure.lanes}
     assert answer == lead.label and rival in ids, "the rival has a lane wherever the light is"
     recording, band = panel.at["run"].recording(), figure.bands[-1]

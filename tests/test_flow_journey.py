@@ -177,7 +177,7 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
     page.locator(".flow-ffn >> nth=1").hover()
     expect(tip).to_have_text(re.compile("^FFN of layer 1"))
     for name, _ in figure.stops[1].units:
-        assert name in tip.inner_text()
+        assert f"U{name[1:]}" in tip.inner_text()
     box = tip.bounding_box()
     assert box["width"] <= 321 and box["x"] >= 0 and box["x"] + box["width"] <= 1280
 

@@ -166,14 +166,13 @@ export function laneOf(table, row, guess) {
   };
 }
 
-/** The questions whose answers have been shown here: what is asked again is guessed anew. @type {Set<string>} */
-const answered = new Set();
-
-/** Put the reader's guess into a flow. @param {any} figure */
+/** Put the reader's guess into a flow; what is asked again after its answer is guessed anew. @param {any} figure */
 export function rememberGuess(figure) {
+  const all = guesses();
   const key = guessKey(figure);
-  if (!isAsked(figure)) answered.add(key);
-  else if (answered.delete(key)) keepGuesses({ ...guesses(), [key]: "" });
+  const told = `${key} told`;
+  if (isAsked(figure) && all[told]) keepGuesses({ ...all, [key]: "", [told]: "" });
+  if (!isAsked(figure) && all[key] && !all[told]) keepGuesses({ ...all, [told]: "yes" });
   figure.yours = guesses()[key];
   if (!isAsked(figure)) laneOfGuess(figure);
 }
@@ -212,7 +211,11 @@ export function stage(view, lit) {
   voted(bus.now);
   until(view, "voted", listen(voted));
   field.oninput = () => guess(field.value);
-  field.onkeydown = (event) => void (event.key === "Enter" && lit());
+  field.onkeydown = (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // it presses nothing that has the focus then
+    lit();
+  };
   const light = make(
     "button",
     {
