@@ -609,6 +609,7 @@ function lit(view, to = 0, plays = true) {
   const { finding: question } = view.header;
   const open = () => {
     figure.current = to;
+    rememberGuess(figure);
     view.header.finding = plays ? question : figure.stops[to].finding; // it tells what has happened
     if (plays && !still() && figure.slow.includes(to)) figure.ms = 0; // where play begins
     const isHeld = focused(view.root);
