@@ -87,10 +87,13 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
     for column in range(offset, len(figure.layers)):
         finding = figure.stops[column].finding
         before, after = lane.places[column - offset : column - offset + 2]
-        if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+) place\. ", f"{finding} "):
-            assert moved.groups() == (ordinal(before), ordinal(after))
-        elif left := re.search(r"leaves “.+?” in (\S+) place\. ", f"{finding} "):
-            assert left[1] == ordinal(before) == ordinal(after)
+        p = figure.layers[column].answer
+        if moved := re.search(
+            r"(?:lifts|drops) “.+?” from (\S+) to (\S+) place, with (.+?%)\. ", f"{finding} "
+        ):
+            assert moved.groups() == (ordinal(before), ordinal(after), tenths(p))
+        elif left := re.search(r"leaves “.+?” in (\S+) place, with (.+?%)\. ", f"{finding} "):
+            assert left[1] == ordinal(before) == ordinal(after) and left[2] == tenths(p)
         elif stands := re.search(r"stands (\S+) of (\S+) words", finding):
             assert stands.groups() == (ordinal(after), f"{figure.n_words:,}")
         else:
@@ -110,8 +113,8 @@ def test_one_head_is_the_cause_in_the_end_and_in_its_layer(model: str, text: str
     labels = [label for band in figure.bands for label in band.rows]
     layer, stop = figure.layers[column], figure.stops[column]
     assert column in figure.matters and column in figure.slow
-    because = f"because head {head} of layer {layer.layer} reads “{labels[row]}”"
-    assert because in figure.stops[-1].finding
+    told = figure.stops[-1].finding.replace(", which brings", " brings").lower()
+    assert f"head {head} of layer {layer.layer} brings “{labels[row].lower()}”" in told
     assert re.match(rf"Layer {layer.layer} (reads|fetches) “{labels[row]}”\. ", stop.finding)
     assert stop.levels[2].select["head"] == str(head) == figure.stops[-1].levels[2].select["head"]
     weights = layer.attentions[which].weights[head]
@@ -142,7 +145,8 @@ def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) ->
         for column in figure.slow
         if (
             found := re.search(
-                r"Head (\d+) brings “(.+?)”: that alone adds (\S+) to “(.+?)” against “(.+?)”",
+                r"Head (\d+) brings “(.+?)”: that alone adds (\S+) points to “(.+?)” against "
+                r"“(.+?)”",
                 figure.stops[column].finding,
             )
         )
@@ -163,10 +167,92 @@ def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) ->
             f"{signed(own, 1)} for “{figure.lanes[0].label}”" if abs(own) >= 0.05 else ""
         )
         for each in (
-            re.search(r"Head (\d+) brings “(.+?)”: that alone adds (\S+) to", stop.finding),
+            re.search(r"Head (\d+) brings “(.+?)”: that alone adds (\S+) points", stop.finding),
         ):
             if each:
                 assert stop.brings == f"{each[2]}: {each[3]} for “{figure.lanes[0].label}”"
+
+
+STORY = re.compile(
+    r"(?:The FFN|Head (\d+)) of layer (\d+)(?:, a box F,|, which brings “(.+?)”,)? adds most to "
+    r"“(.+?)” against “(.+?)”: (\S+) points\."
+    r"(?: Head (\d+) of layer (\d+) brings “(.+?)”(?:: (\S+))?\.)?"
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", [WAITER, *SENTENCES[:10]])
+def test_the_end_tells_the_part_that_adds_most_of_all_to_the_word_that_leads(
+    model: str, text: str
+) -> None:
+    """Over heads and FFNs, against a word that is in the picture; nothing is a reason for a word
+    that does not lead."""
+    panel = architecture.flow(Run(model, text), beam="end")
+    figure, finding = panel.figures[0], panel.finding
+    assert "because" not in finding
+    lead = max(figure.lanes, key=lambda each: each.chance)
+    head, layer, word, answer, rival, added, *brought = STORY.search(finding).groups()
+    ids = {each.label: each.id for each in figure.lanes}
+    assert answer == lead.label and rival in ids, "the rival has a lane wherever the light is"
+    recording, band = panel.at["run"].recording(), figure.bands[-1]
+    stream, token = recording.streams[-1].name, int(band.places[band.selected])
+    whole = loaded(recording).attribute(recording, stream, token, ids[answer], ids[rival])
+    parts = [each for each in whole.parts if each.kind in ("head", "ffn")]
+    most = max(parts, key=lambda each: each.value)
+    assert (most.layer, most.kind) == (int(layer), "head" if head else "ffn")
+    assert head is None or int(head) == most.head
+    assert word or added == signed(most.value, 1)
+    rivals = {each[2] for stop in figure.stops for each in AGAINST.finditer(stop.finding)}
+    assert rivals <= {rival}
+    if figure.cause:
+        tags = figure.stops[figure.cause[0]].brings
+        number = added if word else brought[-1]
+        assert not number or not tags or f"{word or brought[2]}: {number} for" in tags
+
+
+AGAINST = re.compile(r"to “(.+?)” against “(.+?)”")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_an_ffn_is_called_is_plain(model: str) -> None:
+    for text in (WAITER, *SENTENCES[:4]):
+        for stop in architecture.flow(Run(model, text)).figures[0].stops:
+            for name, near in stop.units:
+                assert re.fullmatch(r"unit \d+: \S.* for “.+”", name)
+                assert not near or re.fullmatch(r"writes words like \w+(, \w+)*", near), near
+            assert not stop.box or re.fullmatch(
+                r"It adds \S.* points to “.+” against “.+”; two of its [\d,]+ units add \S.*\.",
+                stop.box,
+            )
+
+
+@pytest.mark.parametrize(
+    ("model", "word", "first"),
+    [
+        ("encoder", "banana", ""),
+        ("encoder", "he", "he"),
+        ("decoder", "zebra", ""),
+        ("smollm2", "dog", "dog"),
+    ],
+)
+def test_a_guess_has_the_place_and_the_chance_of_its_first_token(
+    model: str, word: str, first: str
+) -> None:
+    run = Run(model, WAITER)
+    panel = architecture.flow(run, beam="end")
+    table = flow_beam.each_word(run, guess=word).table
+    own = table["row"].index("guess")
+    label, id, p = (table[name][own] for name in ("word", "id", "probability"))
+    assert label == "␣" or word.startswith(label.removeprefix("‧"))
+    assert not first or label == first
+    recording, band = panel.at["run"].recording(), panel.figures[0].bands[-1]
+    token = int(band.places[band.selected])
+    logits = loaded(recording).logits(recording, recording.streams[-1].name, token)
+    chance = np.exp(logits - logits.max())
+    assert p == pytest.approx(float(chance[id] / chance.sum()), rel=PASSED)
+    places = [place for row, place in zip(table["row"], table["place"]) if row == "place"]
+    assert places[-1] == int((logits > logits[id]).sum()) + 1
+    assert len(places) == len(panel.figures[0].lanes[0].places)
 
 
 @pytest.mark.parametrize("text", [WAITER, *SENTENCES[:4]])
@@ -193,7 +279,7 @@ def test_flow_lens_and_residual_name_one_layer_from_which_on_the_answer_leads(te
 def test_a_word_is_fetched_where_over_half_comes_from_it(model: str) -> None:
     for text in (WAITER, *SENTENCES[:6]):
         figure = architecture.flow(Run(model, text)).figures[0]
-        labels = [row for band in figure.bands for row in (*band.rows, *filter(None, [band.rest]))]
+        labels = [row for band in figure.bands for row in band.rows]
         for layer, stop in zip(figure.layers, figure.stops):
             if not (said := re.match(r"Layer (\d+) fetches “(.+?)”\. (\d+)%", stop.finding)):
                 continue

@@ -124,8 +124,9 @@ def test_the_handle_is_dragged_and_a_drag_opens_nothing(visitor: Visitor) -> Non
 def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     """The head that the answer comes from is told: that is where the levels lead."""
     reason = re.search(
-        r"because (.*?)\.", architecture.flow(Run("encoder", TEXT)).figures[0].stops[-1].finding
-    )[1]
+        r"Head \d+ of layer \d+, which brings “.+?”",
+        architecture.flow(Run("encoder", TEXT)).figures[0].stops[-1].finding,
+    )[0]
     page = arrive(visitor, "").page
     page.locator(".stage .guess").fill("they")
     page.keyboard.press("Enter")
@@ -133,7 +134,7 @@ def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     page.wait_for_selector("[data-test-script-state=notRunning]")
     expect(page.locator(".panel .finding")).to_contain_text(reason)
     _, layer, head, *_ = page.locator(".flow-bar .crumb").all_inner_texts()
-    assert reason.startswith(f"{head} of {layer} reads".replace("H", "h").replace("L", "l"))
+    assert reason.startswith(f"{head} of {layer.lower()}, which brings")
 
 
 def fingers(visitor: Visitor, x: float, y: float, apart: list[int]) -> None:
@@ -212,3 +213,123 @@ def test_a_question_and_a_stop_are_read_on_the_wall(visitor: Visitor) -> None:
     assert sizes and min(sizes) >= 28
     line = page.locator(".board h1, .board h2").first
     assert line.evaluate("each => parseFloat(getComputedStyle(each).fontSize)") >= 44
+
+
+def test_a_press_on_a_box_opens_it_in_place_and_back_and_escape_come_out(visitor: Visitor) -> None:
+    """Also from a tab that a press led to: Back shows the page whose address it shows."""
+    page = arrive(visitor, "&flow_beam=2").page
+    page.locator(".flow-ffn").nth(2).click()
+    expect(page.locator(HERE)).to_have_text("FFN")
+    page.wait_for_url("**flow_level=FFN**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    expect(page.locator(".panel .finding")).to_contain_text("The FFN of layer 2 adds")
+    assert page.locator(".panel svg:has-text('all 1,018 others')").count()
+    page.keyboard.press("Escape")
+    expect(page.locator(HERE)).to_have_text("Model")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.locator(".flow-ffn").nth(2).click()
+    lead = page.get_by_role("button", name="Open in Feed-forward")
+    lead.click()
+    page.wait_for_url("**tab=feedforward**")
+    page.wait_for_selector("[data-panel='feed_forward.network']")
+    page.go_back()
+    page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
+    assert "tab=" not in page.url and "flow_beam=2" in page.url
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(TEXT)}&flow_beam=end")
+    page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.get_by_role("button", name="Open in Heads").click()
+    page.wait_for_selector("[data-panel='attention.heads']")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.go_back()
+    page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
+    assert at(visitor) == "end"
+
+
+@pytest.mark.parametrize(("guess", "says"), [("he", "comes 2nd"), ("banana", "of 8,192 words")])
+def test_a_guess_has_its_row_and_its_chance_in_the_end(
+    visitor: Visitor, guess: str, says: str
+) -> None:
+    page = arrive(visitor, "").page
+    page.locator(".stage .guess").fill(guess)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    expect(page.locator(".panel .finding")).to_contain_text(says)
+    row = page.locator(".flow-lane", has_text="yours")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text(guess)
+    expect(row).to_contain_text("%")
+    assert page.evaluate(FOCUSED) == "play", "what had the focus is gone"
+
+
+FOCUSED = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  return one?.className;
+}"""
+
+LONG = (
+    "Why did the designer cross the road? Because Comic Sans was on this side, "
+    "and she really could not stand it any longer."
+)
+
+
+@pytest.mark.parametrize("window", ["wide", "narrow", "phone"])
+def test_the_line_of_a_question_is_read_whole(
+    visitor: Visitor, phone: Visitor, window: str
+) -> None:
+    """No part of it is cut away, however many lines it has."""
+    page = (phone if window == "phone" else visitor).page
+    if window == "narrow":
+        page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(LONG)}")
+    line = page.locator(".stage .line")
+    line.wait_for()
+    cuts = "(each) => [getComputedStyle(each).clipPath, getComputedStyle(each).overflow]"
+    assert line.evaluate(cuts) == ["none", "visible"]
+    assert line.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+    lines = "(each) => each.clientHeight / parseFloat(getComputedStyle(each).fontSize)"
+    assert line.evaluate(lines) > 3, "it has some"
+
+
+def test_the_picture_follows_the_theme(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=1").page
+    ink = lambda: page.locator("g.token text").first.get_attribute("fill")
+    light = ink()
+    for scheme, is_light in (("dark", False), ("light", True)):
+        page.emulate_media(color_scheme=scheme)
+        for _ in range(100):
+            if (ink() == light) == is_light:
+                break
+            page.wait_for_timeout(100)
+        assert (ink() == light) == is_light, scheme
+
+
+def test_a_press_beside_the_marks_leaves_no_frame_round_the_page(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=1").page
+    box = page.locator(".flow-ground").first.bounding_box()
+    page.mouse.click(box["x"] + 8, box["y"] - 60)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**flow_beam=2**")
+    ring = "(each) => getComputedStyle(each).outlineStyle"
+    assert page.locator("[data-testid=stMain]").evaluate(ring) == "none"
+
+
+def test_an_answer_to_the_same_question_without_a_guess_has_no_row_of_the_last_one(
+    visitor: Visitor,
+) -> None:
+    page = arrive(visitor, "").page
+    page.locator(".stage .guess").fill("she")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    expect(page.locator(".flow-lane", has_text="yours")).to_have_count(1)
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(TEXT)}")
+    page.wait_for_selector(".stage .light")
+    expect(page.locator(".stage .gap")).to_have_text("?")
+    page.locator(".stage .light").click()
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    page.wait_for_selector(".flow-lane")
+    expect(page.locator(".flow-lane", has_text="yours")).to_have_count(0)
+    expect(page.locator(".panel .finding")).not_to_contain_text("Your guess")

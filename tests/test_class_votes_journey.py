@@ -66,7 +66,7 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     own_words(wall, desk)
     wall.keyboard.press("Escape")
     wall.locator(".lesson_bar .dot").nth(15).click()  # the answer
-    for page, words in ((wall, "The class guessed “pizza” 1."), (desk, "Your guess was “pizza”")):
+    for page, words in ((wall, "The class guessed “pizza” 1."), (desk, "Your guess “pizza” ")):
         expect(page.locator(".lesson_bar .says").last).to_contain_text(words)
 
 

@@ -4,7 +4,6 @@ that it leads to."""
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
-from explorer.figures.formatting import fixed, percent, tenths
+from explorer.figures.formatting import fixed, ordinal, percent, signed, tenths
 from explorer.figures.kinds import as_plain
 from explorer.panels import (
     anatomy,
@@ -27,6 +26,7 @@ from explorer.panels import (
     predictions,
     residual,
 )
+from explorer.panels.spec import Panel
 from models.contract.edits import HideToken, ZeroHead, from_line
 from models.contract.recording import Attention
 from models.contract.results import Lens
@@ -135,8 +135,15 @@ def test_of_a_long_text_the_tokens_that_matter_have_rows_and_the_rest_one(model:
     panel = architecture.flow(run)
     for band, stream in zip(panel.figures[0].bands, run.recording().streams):
         assert len(band.rows) <= architecture.MOST_ROWS
-        assert band.rest == f"{len(stream.tokens) - len(band.rows)} more"
-        assert band.rows == tuple(stream.tokens[int(at)] for at in band.places)
+        own = [int(at) for at in band.places if at]
+        folded = sorted({*range(len(stream.tokens))} - {*own})
+        assert band.rows[band.rest] == f"{len(folded)} more" and not band.places[band.rest]
+        middle = folded[len(folded) // 2]
+        assert [at < middle for at in own] == [row < band.rest for row in range(len(own))], (
+            "it stands where most of what it stands for is"
+        )
+        told = [label for row, label in enumerate(band.rows) if row != band.rest]
+        assert told == [stream.tokens[at] for at in own] and own == sorted(own)
     for layer in panel.figures[0].layers:
         for each in layer.attentions:
             assert each.shares.sum() + each.bias == pytest.approx(1, abs=STORED)
@@ -184,22 +191,21 @@ def test_the_sentence_on_the_model_is_about_the_layer_that_brings_the_answer(
 ) -> None:
     panel = architecture.flow(Run(model, text), level="Layer")
     figure = panel.figures[0]
-    answers = [layer.answer for layer in figure.layers]
-    by_logit = re.match(
-        r"Layer (\d+)’s attention adds most .+: (.+) of its logit (.+?)\. ", panel.finding
-    )
-    if by_logit:
-        layer, added, logit = int(by_logit[1]), float(by_logit[2]), float(by_logit[3])
-        assert figure.layer == layer and added + 0.06 > flow_way.MUCH * logit  # one decimal
-        assert answers[layer] - answers[layer - 1] < max(np.diff(answers))
-        return
+    answers, layer = [layer.answer for layer in figure.layers], figure.layer
     said = re.match(
-        r"Layer (\d+) raises the prediction “.+” most, from (.+) to (.+?%)\. ", panel.finding
+        r"Layer (\d+) (raises|lowers|leaves) the prediction “.+”( most,)?"
+        r" (?:from (.+) to|at) (.+?%)"
+        r" \((?:from (\S+) to )?(\S+) place\)\. ",
+        panel.finding,
     )
-    layer, before, after = int(said[1]), said[2], said[3]
-    assert after == tenths(answers[layer]) and figure.layer == layer
-    if layer:
+    number, how, most, before, after, *places = said.groups()
+    assert int(number) == layer and after == tenths(answers[layer])
+    told = figure.lanes[0].places[layer : layer + 2]
+    assert places == [ordinal(told[0]) if told[0] != told[1] else None, ordinal(told[1])]
+    if layer and before:
         assert before == tenths(answers[layer - 1])
+        assert (answers[layer] > answers[layer - 1]) == (how == "raises")
+    if layer and most:
         assert answers[layer] - answers[layer - 1] >= max(np.diff(answers)) - PASSED
 
 
@@ -320,7 +326,7 @@ def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> N
     figure = architecture.flow(run).figures[0]
     switch = figure.stop.switch
     assert figure.head == -1 and switch.select["head"] == figure.stop.levels[2].select["head"]
-    assert switch.label == f"Ablate head {switch.select['head']}"
+    assert switch.label == f"Take out head {switch.select['head']}"
     edits = from_line(switch.select["edits"])
     off = architecture.flow(run.under(edits), beam="end")
     answer = figure.words[0].label
@@ -334,7 +340,7 @@ def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> N
     rows = {each.label: each.text for each in off.figures[0].lanes}
     assert rows[answer] == after
     again = off.figures[0].stop.switch
-    assert again.label.startswith("Restore") and again.select["edits"] == ""
+    assert again.label == f"Put head {switch.select['head']} back" and again.select["edits"] == ""
 
 
 def test_of_a_long_text_a_head_has_curves_to_the_tokens_that_matter() -> None:
@@ -365,18 +371,39 @@ def test_a_temperature_changes_the_words_that_come_out_as_on_generate() -> None:
 
 
 def test_an_ffn_leads_to_the_units_that_it_names() -> None:
-    """Of one run, one word and its rival."""
-    panel = architecture.flow(Run("encoder", TEXTS[0]), 9)
+    """Inside it, of one run, one word and its rival, by numbers that sum to what it adds."""
+    run = Run("encoder", TEXTS[0])
+    panel = architecture.flow(run, 9)
+    drawn, (answer, rival) = panel.at["run"], (each.id for each in panel.figures[0].lanes[:2])
     for layer, stop in zip(panel.figures[0].layers, panel.figures[0].stops):
-        at = dict(parse_qsl(layer.ffn_key))
-        assert (at.pop("tab"), at.pop("hidden"), at["token"]) == ("attribution", "9", "9")
-        token, word, against, ffn = (int(at[key]) for key in ("token", "word", "against", "ffn"))
-        assert ffn == layer.layer
-        drawn = panel.at["run"]
-        table = attribution.neurons(drawn, token, word, against, ffn).table
+        table = attribution.neurons(drawn, 9, answer, rival, layer.layer).table
         added = zip(table["adds to the logit"][:-3], table["neuron"][:-3])  # the last are sums
         best = [f"{unit}" for _, unit in sorted(added, reverse=True)[:2]]
         assert [re.match(r"unit (\d+): ", name)[1] for name, _ in stop.units] == best
+        inside = architecture.flow(run, 9, layer=layer.layer, level="FFN", beam="end")
+        figure, bars = inside.figures
+        assert figure.ffn and figure.level == 1 and figure.layer == layer.layer
+        labels = [row.label.partition(",")[0] for row in bars.rows]
+        assert {f"unit {best[0]}"} <= {*labels[:-1]} and labels[-1].startswith("all ")
+        part = sum(row.values[0] for row in bars.rows)
+        adds = flow_way.additions(way_of(inside), answer, rival)
+        assert part == pytest.approx(adds.ffns[layer.layer], abs=PASSED)
+        assert f"unit {best[0]} adds most" in inside.finding
+        assert signed(part) in inside.finding
+        assert any("tab=feedforward" in each.select["address"] for each in figure.leads)
+
+
+def way_of(panel: Panel) -> flow_way.Way:
+    """The way of the token that a flow's last band follows."""
+    recording, band = panel.at["run"].recording(), panel.figures[0].bands[-1]
+    return flow_way.Way(recording, recording.streams[-1], int(band.places[band.selected]))
+
+
+@pytest.mark.parametrize("model", ["minilm", "translator"])
+def test_an_ffn_whose_units_add_to_no_answer_opens_its_layer(model: str) -> None:
+    """Of a model without an answer, and of the text that a translator reads."""
+    figure = architecture.flow(Run(model, TEXTS[0]), layer=0, attention="", level="FFN").figures[0]
+    assert not figure.ffn and figure.level == 1
 
 
 def test_a_decoder_writes_the_word_that_leads_behind_the_text() -> None:

@@ -134,7 +134,7 @@ export function onShow(figure) {
   const words = [...all, ...leaders.filter(leads)];
   const place = (/** @type {any} */ lane) => placesOf({ ...figure, ms: undefined }, lane).to;
   const least = words
-    .filter((lane) => lane !== all[0] && !leads(lane))
+    .filter((/** @type {any} */ lane) => lane !== all[0] && !leads(lane) && !lane.guess)
     .sort((a, b) => place(b) - place(a))
     .slice(0, Math.max(0, words.length - MOST));
   return byPlace(
@@ -234,7 +234,10 @@ export function lanes(pen, figure, [left, top, wide]) {
       const at = before[i] + (rows[i] - before[i]) * sorted;
       const y = low + (at + 0.55) * 2.75 * letter;
       const isAnswer = end && lane === first; // till then nothing tells it
-      const inside = pen.apart(() => row(pen, figure, lane, [left, y, wide], isAnswer));
+      const inside = pen.apart(() => {
+        if (at !== rows[i] || rows[i] % 1) over(pen, [left, y, wide]);
+        row(pen, figure, lane, [left, y, wide], isAnswer);
+      });
       pen.put("g", { class: "flow-lane" }, inside);
     });
     const spelled = (/** @type {any} */ one) => one.label.replace("‧", "").toLowerCase();
@@ -264,6 +267,18 @@ function rowsBefore(before, all) {
   });
 }
 
+/** The ground of a lane that crosses another one, which is not seen under it. @param {Pen} pen @param {number[]} place left, middle, width */
+const over = (pen, [left, y, wide]) =>
+  pen.rect(left - 2, y - 1.15 * pen.letter, wide + 4, 2.5 * pen.letter, {
+    fill: pen.look.paper,
+    "fill-opacity": 0.9,
+  });
+
+/** Whether a lane is that of the reader's guess. @param {any} figure @param {any} lane */
+export const isYours = ({ yours }, lane) =>
+  Boolean(yours) &&
+  (lane.guess === yours || (lane.label + lane.rest).toLowerCase() === yours.toLowerCase());
+
 /** A lane. @param {Pen} pen @param {Flow} figure @param {any} lane @param {number[]} place left, middle, width @param {boolean} isAnswer */
 function row(pen, figure, lane, [left, y, wide], isAnswer) {
   const { letter, look } = pen;
@@ -289,11 +304,7 @@ function row(pen, figure, lane, [left, y, wide], isAnswer) {
     });
     after += pen.width(lane.rest, style);
   }
-  if (
-    figure.yours &&
-    figure.yours.toLowerCase() === lane.label.toLowerCase() &&
-    after + 4 * letter < left + room
-  ) {
+  if (isYours(figure, lane) && after + 4 * letter < left + room) {
     const label = { size: 0.75, bold: true };
     pen.rect(
       after + 0.5 * letter,

@@ -147,7 +147,7 @@ export interface Figure {
   framed: [number, number][];
 }
 
-/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. titles: what it is called until its end, and there, () where that is the same. votes: the rows that the tested heads vote on, each with the place of its colour in the vote. lanes: the words that race; leaders: others that lead after a layer. matters: the columns that are wide in the end; slow: those that are played slowly. cause: the column, which of its attentions, the head and the row that the answer comes from, () for none. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
+/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. ffn: of the layer in focus its FFN is opened. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. titles: what it is called until its end, and there, () where that is the same. votes: the rows that the tested heads vote on, each with the place of its colour in the vote. lanes: the words that race; leaders: others that lead after a layer. matters: the columns that are wide in the end; slow: those that are played slowly. cause: the column, which of its attentions, the head and the row that the answer comes from, () for none. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
 export interface Flow extends Figure {
   bands: FlowBand[];
   layers: FlowLayer[];
@@ -159,6 +159,7 @@ export interface Flow extends Figure {
   says: string;
   between: string;
   level: number;
+  ffn: boolean;
   leads: FlowLink[];
   current: number;
   stops: FlowStop[];
@@ -190,13 +191,13 @@ export interface FlowAttention {
   was: Numbers;
 }
 
-/** The tokens of one residual stream, one row each: labels, their places in the text as an address says them, the selected row, and the label of a last row that stands for all others, "" for none. choice: the name in the address that a press on a row sets. outs: of each row the edits that take its word out, "" where it cannot be. */
+/** The tokens of one residual stream, one row each: labels, their places in the text as an address says them, the selected row, and the row that stands for all others, -1 for none. choice: the name in the address that a press on a row sets. outs: of each row the edits that take its word out, "" where it cannot be. */
 export interface FlowBand {
   title: string;
   rows: string[];
   places: string[];
   selected: number;
-  rest: string;
+  rest: number;
   choice: string;
   outs: string[];
 }
@@ -215,13 +216,12 @@ export interface FlowLane {
   was_places: number[];
 }
 
-/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end; ffn_key: the query of the address that opens the FFN. numbers: what stands below it. */
+/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end. numbers: what stands below it. */
 export interface FlowLayer {
   layer: number;
   band: number;
   attentions: FlowAttention[];
   ffn: number | null;
-  ffn_key: string;
   says: [string, number, string] | null;
   answer: number | null;
   numbers: string;

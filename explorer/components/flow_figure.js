@@ -24,7 +24,7 @@ import {
 } from "./beam_figure.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
-import { causingHead, count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
+import { broughtOf, count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
 import { HEAD, LAYER, leading, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
@@ -57,6 +57,7 @@ const THIN = 1; // letters of a layer's width beside one that is opened
 const MIDDLE = 0.4; // of the width, that these take at most
 const HEADS = [[0.76], [0.39, 0.8]]; // of an opened layer's width, where its attentions' heads end
 const HIGH = 2.6; // letters of a head's height on a narrow screen
+const CLEAR = 3.8; // letters from the chosen row to the next, with the guess between them
 const BETWEEN = 4.6; // letters between two bands, for the names of layers
 const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer that is opened, at least
 
@@ -101,7 +102,7 @@ function planOf(pen, figure, box) {
     return planned(pen, figure, box);
   const plan = planned(pen, kept(figure, 1), box);
   const rows = figure.bands.flatMap((/** @type {any} */ band, /** @type {number} */ at) =>
-    Array(band.rows.length + (band.rest ? 1 : 0)).fill(plan.rows[at]),
+    Array(band.rows.length).fill(plan.rows[at]),
   );
   const firsts = figure.bands.map(
     (/** @type {any} */ band, /** @type {number} */ at) => chosenRow(figure, at) - band.selected,
@@ -137,7 +138,7 @@ function planned(pen, figure, { x, y, width, height }) {
   const turned = width < NARROW * letter && !pen.least && figure.level < HEAD;
   const labels = labelsOf(figure);
   const last = bands.length - 1;
-  const gap = figure.says ? BELOW : 0; // letters for the words below the chosen row
+  const gap = figure.says ? CLEAR - ROW : 0; // letters for the words below the chosen row
   const firsts = bands.map(
     (/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected,
   );
@@ -161,11 +162,11 @@ function planned(pen, figure, { x, y, width, height }) {
   let along = (turned ? x + letter : y + head * letter) + pitch / 2;
   const [rows, foots] = /** @type {number[][]} */ ([[], []]);
   bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
-    const n = band.rows.length + (band.rest ? 1 : 0);
-    for (let row = 0; row < n; row++) {
+    for (let row = 0; row < band.rows.length; row++) {
       rows.push(along);
       along += pitch;
-      if (at === last && row === band.selected) along += gap * (turned ? 0 : letter);
+      if (at === last && row === band.selected && gap && !turned)
+        along += Math.max(0, CLEAR * letter - pitch);
     }
     foots.push(along - pitch / 2);
     along += turned ? 1.2 * pitch : BETWEEN * letter;
@@ -558,9 +559,12 @@ function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const right = from + wide - 0.3 * letter;
   const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
   let y = across - 2.1 * letter;
-  const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > limits[1];
   const all = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
   const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
+  const widest = Math.max(0, ...lines.map(([bold, pale]) => tagWide(pen, bold, pale)));
+  const isBeside = tagWide(pen, brings, says) + widest < wide - 1.5 * letter;
+  const top = limits[1] + (brings && !isBeside ? (says ? 3.3 : 2) * letter : 0);
+  const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > top;
   if (ms === undefined || ms >= OPEN)
     for (const [bold, pale] of lines)
       if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
@@ -615,21 +619,23 @@ function square(pen, figure, plan, layer, [along, across]) {
   const isStop = isFocus(figure, layer);
   const ms = isStop ? figure.ms : undefined;
   const ffn = layer.ffn ?? 0;
-  const side = (1.1 + 1.1 * ffn) * letter;
+  const isOpen = figure.ffn && isStop;
+  const side = (1.1 + 1.1 * ffn) * letter * (isOpen ? 1 + 0.6 * figure.zoom.spread : 1);
   const [x, y] = point(plan, along, across);
-  const before = pen.select;
-  pen.select = ["address"];
-  const { box, units } = figure.stops[figure.layers.indexOf(layer)];
-  const named = units.map(([name, near]) => [name, near].filter(Boolean).join(", "));
-  const share = say("ffn", { layer: layer.layer, share: percent(ffn) });
-  const label = [share, box, ...named].filter(Boolean).join("; ");
+  const { box, units, levels } = figure.stops[figure.layers.indexOf(layer)];
+  const named = units.map(([name, near]) => `${[name, near].filter(Boolean).join(", ")}.`);
+  const sentence = (/** @type {string} */ each) => each[0].toUpperCase() + each.slice(1);
+  const label = [say("ffn", { layer: layer.layer }), box, ...named.map(sentence)]
+    .filter(Boolean)
+    .join(" ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
-  pen.target({ select: [layer.ffn_key], label, name }, () => {
+  const opens = { ...levels[LAYER]?.select, head: "", flow_level: "FFN" };
+  leading(pen, opens, { label, name, pressed: isOpen }, () => {
     const style = {
       rx: 3,
       fill: look.paper,
       stroke: look.primary,
-      "stroke-width": 2,
+      "stroke-width": isOpen ? 4 : 2,
     };
     pen.rect(x - side / 2, y - side / 2, side, side, style);
     pen.text(x, y, "F", { anchor: "middle", size: 0.8, bold: true });
@@ -648,7 +654,6 @@ function square(pen, figure, plan, layer, [along, across]) {
         },
       );
   });
-  pen.select = before;
 }
 
 /** A text at the foot of a layer that runs downwards, where it covers no other text and not the line of the chosen row: at the left or the right of the layer, beside that line, or before the layer. isNear: beside the line first. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at @param {string} text @param {import("./draw.js").TextStyle} style @param {boolean} [isNear] */
@@ -739,9 +744,9 @@ function changes(pen, figure, plan, y) {
     each.were > best.were ? each : best,
   );
   const offset = layers.length - lane.places.length + 1;
-  const [below, style] = [y + 2 * pen.letter, { bold: true, size: 0.82 }];
+  const [below, style] = [y + 2 * pen.letter, { bold: true, size: 0.82, plate: true }];
   /** @type {import("./draw.js").TextStyle} */
-  const name = { size: 0.85, alpha: 0.75, anchor: "end" };
+  const name = { size: 0.85, alpha: 0.75, anchor: "end", plate: true };
   const [x, label] = [plan.edge[0] - 0.6 * pen.letter, `“${lane.label}”`];
   const isNamed = !plan.turned && pen.isFree(pen.box(x, below, label, name));
   if (isNamed) pen.text(x, below, label, name);
@@ -811,7 +816,9 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
     }
   };
   const all = (/** @type {number} */ at) =>
-    labels.map((/** @type {string} */ _, /** @type {number} */ row) => widthOf(attention, at, row));
+    labels.map((/** @type {string} */ _, /** @type {number} */ row) =>
+      at < 0 ? broughtOf(figure, layer, attention, row) : widthOf(attention, at, row),
+    );
   const ghosts = attention.removed.filter(
     (/** @type {number} */ each) => alone < 0 || each === alone,
   );
@@ -857,7 +864,7 @@ function shownHead(figure, layer, attention) {
   )
     return -1;
   const isOn = isFocus(figure, layer) && chosenAttention(figure, layer) === attention;
-  return isOn && figure.head >= 0 ? figure.head : causingHead(figure, layer, attention);
+  return isOn ? figure.head : -1;
 }
 
 /** @param {Pen} pen @param {Plan} plan @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */

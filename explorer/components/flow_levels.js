@@ -43,11 +43,12 @@ export function glide(view, before, began = performance.now()) {
 }
 
 const LEVELS = ["", "Layer", "Head", "Weight"]; // as an address has them
+const FFN = "FFN"; // of a layer, as deep as that
 
 /** Begin to open or to close a level: the picture is on its way while what stands on it is made. @param {View} view @param {Record<string, string>} select */
 function open(view, select) {
   const figure = now(view);
-  const level = LEVELS.indexOf(select.flow_level);
+  const level = LEVELS.indexOf(select.flow_level === FFN ? LEVELS[1] : select.flow_level);
   if (level < 0 || level === figure.level) return;
   view.settle?.();
   const before = place(figure);
@@ -57,6 +58,7 @@ function open(view, select) {
   );
   Object.assign(figure, {
     level,
+    ffn: select.flow_level === FFN,
     layer: figure.layers[column].layer,
     band: figure.layers[column].band,
     attention: select.attention ?? figure.attention,
@@ -136,17 +138,16 @@ export function goOn(view, were, below) {
   view.root.addEventListener("pointerdown", end, { once: true });
 }
 
-/** Where what a level shows comes from: the column of its layer; of a weight the matrix of its head. @param {View} view @param {number} level from which one @param {{ element: HTMLElement, box: DOMRect }[]} below @returns {DOMRect | undefined} */
+/** Where what a level shows comes from: the column of its layer, or its FFN; of a weight the matrix of its head. @param {View} view @param {number} level from which one @param {{ element: HTMLElement, box: DOMRect }[]} below @returns {DOMRect | undefined} */
 function sourceOf(view, level, below) {
   const figure = now(view);
   const deeper = Math.max(level, figure.level);
   const [first] = figure.level > level ? below : [];
   if (deeper === LEVELS.length - 1 && first) return first.box;
-  const { layers, layer, band } = figure;
+  const { layers, layer, band, ffn } = figure;
   const at = layers.findIndex((/** @type {any} */ one) => one.layer === layer && one.band === band);
-  return view.boxes[view.beam.at]
-    .querySelector(`g.flow-layer[data-at="${at}"]`)
-    ?.getBoundingClientRect();
+  const column = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${at}"]`);
+  return ((ffn && column?.querySelector(".flow-ffn")) || column)?.getBoundingClientRect();
 }
 
 const [WHEEL, PINCH] = [40, 1.25]; // pixels and a factor from which on fingers mean a level

@@ -7,10 +7,20 @@ import { asTable, spoken } from "./beam_words.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
-import { GAP, labelsOf, toggled, writtenRow } from "./flow_rows.js";
+import {
+  askGuess,
+  besideGuess,
+  guessKey,
+  isKept,
+  laneOf,
+  rememberGuess,
+  stage,
+  vote,
+} from "./flow_question.js";
+import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
-import { make, OF_TEXT, still, until } from "./mount.js";
+import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
 import { explained, sentenceOf } from "./terms.js";
@@ -18,12 +28,11 @@ import { explained, sentenceOf } from "./terms.js";
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
 const FAST = 80; // milliseconds of a layer that is not told by itself
-const READING = 2500; // milliseconds of a stop for who wants no movement
+const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at least, and of each word
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
 const LIGHT_ON = 600; // milliseconds in which the cone opens
-const CHOICES = 3; // likeliest words to choose from, beside the rival
 
 /** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, and what leads on; in its place the question, where the light is off. @param {View} view @param {number} at @param {(one?: any) => void} paint draws the picture, or another one in its place */
 export function player(view, at, paint) {
@@ -44,16 +53,17 @@ export function player(view, at, paint) {
     view.root.addEventListener("pointerdown", down);
     until(view, "drag", () => view.root.removeEventListener("pointerdown", down));
     late(view, figure);
+    if (!isAsked(figure)) showGuess(view, figure);
     zoomedBy(view);
     until(view, "stage", () => bus.now.stage && bus.tell({ stage: undefined }));
   }
   if (!isAsked(figure) && bus.now.stage) bus.tell({ stage: undefined });
-  return isAsked(figure) ? stage(view) : bar(view);
+  return isAsked(figure) ? stage(view, () => lit(view)) : bar(view);
 }
 
 /** Put into a flow what is known from before: the reader's guess, and the colours of its words. @param {View} view @param {any} figure */
 export function remember(view, figure) {
-  figure.yours = guesses()[guessKey(figure)];
+  rememberGuess(figure);
   figure.hues = view.hues?.[guessKey(figure)] || votedHues(figure);
 }
 
@@ -140,7 +150,8 @@ function tell(figure, table) {
 }
 
 /** The line below a flow that names its keys. @param {any} figure */
-export const keysOf = (figure) => !isAsked(figure) && make("p", "keys", say("keys"));
+export const keysOf = (figure) =>
+  !isAsked(figure) && make("p", "keys", `${figure.level ? "" : say("drag")} ${say("keys")}`.trim());
 
 /** The parts of the bar that depend on where the beam stands. @param {View} view @param {HTMLElement} nav @param {HTMLElement} [more] @param {HTMLInputElement} [slider] */
 function fill(view, nav, more, slider) {
@@ -163,7 +174,7 @@ function fill(view, nav, more, slider) {
       label,
     );
   const crumbs = levels.map(({ label, select }, /** @type {number} */ each) =>
-    each === level || view.aside
+    (each === level && !figure.ffn) || view.aside
       ? make(
           "span",
           {
@@ -176,10 +187,16 @@ function fill(view, nav, more, slider) {
           class: each > level ? "crumb deeper" : "crumb",
         }),
   );
+  if (figure.ffn)
+    crumbs.splice(
+      2,
+      Infinity,
+      make("span", { class: "crumb", "aria-current": "step" }, say("ffn_name")),
+    );
   nav.replaceChildren(...crumbs.slice(0, view.aside ? level + 1 : undefined));
   const isOn = level || figure.current >= count(figure); // till then nobody knows what is written
   more?.replaceChildren(
-    ...(toggle
+    ...(toggle && !figure.ffn
       ? [
           button(toggle.label, toggle.select, {
             class: "lead switch",
@@ -271,8 +288,9 @@ function besides({ layers, layer, band, attention }, by) {
 
 /** What brings the word above or below the chosen one into focus. @param {any} figure @param {number} by */
 function wordBesides({ bands: [band] }, by) {
-  const to = band.places[band.selected + by];
-  return to === undefined ? undefined : { [band.choice]: to };
+  const isRest = band.places[band.selected + by] === "";
+  const to = band.places[band.selected + by * (isRest ? 2 : 1)];
+  return to && { [band.choice]: to };
 }
 
 /** What takes out the head or the word that has the focus; undefined where neither has. @param {any} figure @param {Element | null} inside */
@@ -388,14 +406,17 @@ function play(view) {
       : column + 1;
     enter();
   };
+  let reads = 0;
   const enter = () => {
     figure.current = column;
     const isSlow = figure.slow.includes(column);
     shown(view, isTold(figure));
+    reads = readingOf(stopOf(figure).finding);
+    if (isSlow) inSight(view);
     if (column >= n) return ending();
     if (calm) {
       draw(undefined);
-      timer = setTimeout(next, READING);
+      timer = setTimeout(next, reads);
     } else if (isSlow) {
       began = 0;
       parcels = [];
@@ -412,7 +433,9 @@ function play(view) {
     const ms = time - began;
     if (ms >= LASTS) {
       canvas.width = 0;
-      return next();
+      draw(undefined);
+      timer = setTimeout(next, Math.max(0, reads - LASTS));
+      return undefined;
     }
     draw(ms, share(ms, 0, WIDEN));
     if (ms >= WIDEN) {
@@ -437,6 +460,18 @@ function play(view) {
   enter();
   return undefined;
 }
+
+/** The milliseconds in which a sentence is read. @param {string} sentence */
+const readingOf = (sentence) => Math.max(READING, A_WORD * sentence.split(" ").length);
+
+/** Where layers run downwards the page follows the light. @param {View} view */
+function inSight(view) {
+  const { current } = now(view);
+  const layer = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${current}"]`);
+  if (innerWidth < PHONE)
+    layer?.scrollIntoView({ block: "center", behavior: still() ? "auto" : "smooth" });
+}
+const PHONE = 640; // pixels of a window in which layers run downwards
 
 /** What travels on a curve: its points, its colour, its shape, and when it sets out.
  * @typedef {{ points: number[], fill: string, hue: number | undefined, begins: number }} Parcel */
@@ -560,177 +595,7 @@ function follow(view, x) {
   pill.setAttribute("transform", `translate(${(x - left - width / 2).toFixed(1)} 0)`);
 }
 
-// ---- the question --------------------------------------------------------------------------------
-
-/** What tells one question from another. @param {any} figure */
-const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
-
-const [FIRST, LAST] = [160, 80]; // characters before and after it
-const GUESSES = "headlight guesses"; // the name under which this window keeps them
-
-/** Those of a picture in a frame, which has no store. @type {Record<string, string>} */
-let unkept = {};
-
-/** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
-function guesses() {
-  try {
-    return JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
-  } catch {
-    return unkept;
-  }
-}
-
-/** Keep them. @param {Record<string, string>} words */
-function keepGuesses(words) {
-  try {
-    sessionStorage.setItem(GUESSES, JSON.stringify(words));
-  } catch {
-    unkept = words;
-  }
-}
-
-/** Whether the question of a lesson stands, whose answer comes in a later step. */
-const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
-
-/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
-export function besideGuess(figure, finding) {
-  if (!figure) return finding;
-  const guess = guessBesideAnswer(figure) || guessOfClass(figure);
-  if ((bus.now.guess || "") !== guess) bus.tell({ guess });
-  return guess ? `${guess} ${finding}` : finding;
-}
-
-/** What the class guessed that this window leads, in the end. @param {any} figure */
-function guessOfClass(figure) {
-  const asked = bus.now.guesses && isEnd(figure) && !figure.edits && questionOf(figure).text;
-  return (asked && bus.now.guesses[asked]) || "";
-}
-
-/** What is asked before the light is on: the question, the line with its gap, and both as one text. @param {any} figure */
-function questionOf({ asks: [before, after] }) {
-  const asks = say(after ? "asks_hidden" : "asks_next");
-  const line = `${cut(before)}${after ? "" : " "}${GAP}${after.slice(0, LAST)}`;
-  return { asks, line, text: `${asks} ${line}` };
-}
-
-/** The end of what stands before a gap. @param {string} before */
-const cut = (before) => (before.length > FIRST ? `…${before.slice(-FIRST)}` : before);
-
-/** @param {any} figure */
-function guessBesideAnswer(figure) {
-  const { edits, lanes } = figure;
-  const yours = guesses()[guessKey(figure)];
-  if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
-  const answer = lanes[0].label + lanes[0].rest;
-  return say(yours.toLowerCase() === answer.toLowerCase() ? "same_guess" : "other_guess", {
-    yours,
-  });
-}
-
-/** The question: the line with a gap, words to choose from, and the light. @param {View} view */
-function stage(view) {
-  const figure = now(view);
-  const [before, after] = figure.asks;
-  const gap = make("span", "gap", guesses()[guessKey(figure)] || "?");
-  const line = make("p", { ...OF_TEXT, class: "line notranslate" });
-  line.append(cut(before), gap, after.slice(0, LAST));
-  const choices = make("div", "choices notranslate");
-  const field = make("input", {
-    type: "text",
-    class: "guess",
-    maxlength: 40,
-    placeholder: say("type_alone"),
-    "aria-label": say("type_alone"),
-    autocomplete: "off",
-    data: { focus: "guess" },
-  });
-  const guess = (/** @type {string} */ word) => {
-    keepGuesses({ ...guesses(), [guessKey(figure)]: word.trim() });
-    remember(view, figure);
-    gap.textContent = word.trim() || "?";
-    for (const each of choices.querySelectorAll("button"))
-      each.setAttribute("aria-pressed", `${each.textContent === word}`);
-  };
-  // What this student answered where the class is asked is the guess here too.
-  const voted = (/** @type {Record<string, any>} */ { lesson }) => {
-    const { mine, open, question } = lesson || {};
-    const isOwn = open && typeof mine === "string" && question?.text === questionOf(figure).text;
-    if (isOwn && view.beam.voted !== mine) guess((view.beam.voted = mine));
-  };
-  voted(bus.now);
-  until(view, "voted", listen(voted));
-  field.oninput = () => guess(field.value);
-  field.onkeydown = (event) => void (event.key === "Enter" && lit(view));
-  const light = make(
-    "button",
-    {
-      type: "button",
-      class: "light",
-      onclick: () => lit(view),
-      data: { focus: "light" },
-    },
-    say("light"),
-  );
-  const named = () => say(isKept() ? "keep" : "light");
-  const name = () => light.textContent !== named() && (light.textContent = named());
-  until(view, "light", listen(name)); // the step of a lesson may be known later
-  name();
-  view.beam.choose = () => {
-    const whole = (/** @type {any} */ lane) => !lane.rest && /^\p{L}{2,}$/u.test(lane.label);
-    const words = [
-      ...figure.lanes.filter(whole).slice(0, CHOICES),
-      ...(figure.rival ? [figure.rival] : []),
-    ];
-    const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
-      a.localeCompare(b),
-    );
-    const few = labels.length < 2; // which are no choice
-    const offered = few ? [] : labels;
-    bus.tell({
-      stage: { ...questionOf(figure), words: offered },
-    });
-    field.placeholder = say(few ? "type_alone" : "type");
-    choices.replaceChildren(
-      ...offered.map((label) =>
-        make(
-          "button",
-          {
-            type: "button",
-            "aria-pressed": "false",
-            onclick: () => {
-              guess(label);
-              vote(view);
-            },
-            data: { focus: `guess ${label}` },
-          },
-          label,
-        ),
-      ),
-    );
-  };
-  if (!figure.out || figure.isLate) view.beam.choose();
-  else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
-  return make(
-    "div",
-    "stage",
-    make("div", { class: "cone", "aria-hidden": "true" }),
-    line,
-    make("div", "row", choices, field),
-    make("div", "row", light, make("span", "hint", say("enter"))),
-  );
-}
-
-/** Send a student's guess to the class, where that is what it is asked. @param {View} view */
-function vote(view) {
-  const { lesson } = bus.now;
-  if (!lesson || lesson.key || lesson.alone) return;
-  const figure = now(view);
-  const hint = (/** @type {string} */ words) =>
-    view.root.querySelector(".stage .hint")?.replaceChildren(words);
-  const word = guesses()[guessKey(figure)] || "";
-  bus.tell({ guessed: { word, text: questionOf(figure).text, failed: hint } });
-  if (isKept()) hint(say("waits_for_teacher"));
-}
+// ---- the light ---
 
 /** The light goes on: the picture opens, and plays. @param {View} view @param {number} [to] the column that it begins at @param {boolean} [plays] */
 function lit(view, to = 0, plays = true) {
@@ -744,9 +609,13 @@ function lit(view, to = 0, plays = true) {
   const { finding: question } = view.header;
   const open = () => {
     figure.current = to;
+    rememberGuess(figure);
     view.header.finding = plays ? question : figure.stops[to].finding; // it tells what has happened
     if (plays && !still() && figure.slow.includes(to)) figure.ms = 0; // where play begins
+    const isHeld = focused(view.root);
     view.rebuild();
+    if (isHeld) view.play.focus({ preventScroll: true }); // what had it is gone
+    if (view.root.getBoundingClientRect().top < 0) view.root.scrollIntoView(); // its sentence is seen
     if (!plays) return;
     if (!still()) fall(view);
     play(view);
@@ -812,6 +681,14 @@ async function late(view, figure) {
   }
 }
 
+/** Show the way of the reader's guess, when it is there. @param {View} view @param {any} figure */
+async function showGuess(view, figure) {
+  if (!(await askGuess(figure)) || !view.root.isConnected || now(view) !== figure) return;
+  view.beam.said = ""; // how it fared is said beside the answer
+  shown(view);
+  if (!view.settle && view.gliding[view.beam.at] === undefined) view.beam.paint();
+}
+
 const HUES = 3; // words that have a colour
 
 /** Give the words of content that matter most their colours, and the rival its lane. @param {View} view @param {any} figure @param {Record<string, any[]>} table */
@@ -836,24 +713,7 @@ function colour(view, figure, table) {
   view.hues = { ...view.hues, [guessKey(figure)]: figure.hues };
   const [rival] = of("rival").map((at) => table.word[at]);
   if (!rival || figure.lanes.some((/** @type {any} */ one) => one.label === rival)) return;
-  const [chance, were = -1] = of("rival").map((at) => table.probability[at]);
-  const places = (/** @type {string} */ row) => of(row).map((at) => table.place[at]);
-  const [text, was_text] = of("rival").map((at) => table.text[at]);
-  const lane = {
-    label: rival,
-    rest: "",
-    id: -1,
-    chance,
-    text,
-    were,
-    was_text: was_text ?? "",
-  };
-  figure.rival = {
-    ...lane,
-    places: places("place"),
-    middles: places("middle"),
-    was_places: places("place before"),
-  };
+  figure.rival = laneOf(table, "rival");
   figure.lanes = [...figure.lanes, figure.rival].sort((a, b) => b.chance - a.chance);
 }
 

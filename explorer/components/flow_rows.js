@@ -12,18 +12,14 @@ const say = sentences("flow");
 export const BELOW = 1.9; // letters from the chosen row to the words below it
 
 /** All rows of all bands: their labels. @param {Pick<Flow, "bands">} figure */
-export const labelsOf = ({ bands }) =>
-  bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]);
+export const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) => band.rows);
 
 /** The row of a band's selected token. @param {Flow} figure @param {number} band */
 export const chosenRow = ({ bands }, band) =>
   bands
     .slice(0, band)
-    .reduce(
-      (/** @type {number} */ sum, /** @type {any} */ one) =>
-        sum + one.rows.length + (one.rest ? 1 : 0),
-      0,
-    ) + bands[band].selected;
+    .reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows.length, 0) +
+  bands[band].selected;
 
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 export const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
@@ -31,7 +27,7 @@ export const point = (plan, along, across) => (plan.turned ? [across, along] : [
 /** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
 export function writtenRow({ bands: [before] }, { bands: [after] }) {
   const n = after.rows.length - 1;
-  const isLonger = n >= 1 && !before.rest && !after.rest && before.rows.length === n;
+  const isLonger = n >= 1 && before.rest < 0 && after.rest < 0 && before.rows.length === n;
   return isLonger && before.rows.every((/** @type {string} */ row, i) => row === after.rows[i])
     ? n
     : -1;
@@ -74,13 +70,12 @@ export function streams(pen, figure, plan) {
   figure.bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
     const first = plan.firsts[at];
     const few = figure.zoom?.few ?? 0;
-    const all = [...band.rows, ...(band.rest ? [band.rest] : [])];
     const one = (/** @type {string} */ name, /** @type {number} */ row) => {
       const isUnknown = row === band.selected && isHidden(figure);
       const label = isUnknown ? GAP : name;
       const across = plan.rows[first + row];
       const chosen = row === band.selected;
-      const isRest = row === band.rows.length;
+      const isRest = row === band.rest;
       const hue = chosen ? look.ink : hueOf(pen, figure, first + row);
       const lines = [...linesOf(band.outs?.[row])];
       const isOut = lines.length > 0 && lines.every((each) => out.has(each));
@@ -184,9 +179,9 @@ export function streams(pen, figure, plan) {
         draw,
       );
     };
-    all.forEach((label, row) => {
+    band.rows.forEach((/** @type {string} */ label, /** @type {number} */ row) => {
       // On the way to a level of one row the others go to it, and are gone there.
-      if (row === band.selected || all.length === 1 || !few) one(label, row);
+      if (row === band.selected || band.rows.length === 1 || !few) one(label, row);
       else
         pen.put(
           "g",

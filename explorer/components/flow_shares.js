@@ -50,11 +50,13 @@ export function fetchedRow(figure, layer) {
   return best;
 }
 
-/** The head whose curves alone are drawn in the layer of the cause, where other heads bring more from another row; -1 for all. @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention */
-export function causingHead(figure, layer, attention) {
-  const [column, which, head, row] = figure.cause;
+/** How wide the curve of all heads is from a row: on the model's own level that of the cause's word as wide as what its head alone brings, where others take from that. @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention @param {number} row */
+export function broughtOf(figure, layer, attention, row) {
+  const [column, which, head, key] = figure.cause;
   const isThere = figure.layers[column] === layer && layer.attentions[which] === attention;
-  return isThere && !figure.level && row >= 0 && fetchedRow(figure, layer) !== row ? head : -1;
+  const all = widthOf(attention, -1, row);
+  const isCause = isThere && !figure.level && row === key;
+  return isCause ? Math.max(all, attention.shares[head * attention.n + row]) : all;
 }
 
 const FEWEST = 4; // rows from which on a slide has room for the note
@@ -104,14 +106,16 @@ export function kept(figure, few, named = []) {
   const cut = bands.map((/** @type {any} */ band) => {
     const own = [...band.rows.keys()];
     const start = first;
-    first += own.length + (band.rest ? 1 : 0);
-    const order = own.sort(
-      (a, b) =>
-        Number(b === band.selected) - Number(a === band.selected) ||
-        Number(named.includes(start + b)) - Number(named.includes(start + a)) ||
-        stays(start + b) - stays(start + a) ||
-        matters(start + b) - matters(start + a),
-    );
+    first += own.length;
+    const order = own
+      .filter((row) => row !== band.rest)
+      .sort(
+        (a, b) =>
+          Number(b === band.selected) - Number(a === band.selected) ||
+          Number(named.includes(start + b)) - Number(named.includes(start + a)) ||
+          stays(start + b) - stays(start + a) ||
+          matters(start + b) - matters(start + a),
+      );
     const rows = order.slice(0, few).sort((a, b) => a - b);
     all.push(...rows.map((at) => start + at));
     return {
@@ -120,7 +124,7 @@ export function kept(figure, few, named = []) {
       places: rows.map((at) => band.places[at]),
       outs: band.outs?.length ? rows.map((at) => band.outs[at]) : [],
       selected: rows.indexOf(band.selected),
-      rest: "",
+      rest: -1,
     };
   });
   const spread = (/** @type {Float32Array} */ values) =>

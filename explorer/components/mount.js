@@ -171,6 +171,7 @@ function show(view, data, draw) {
   if (view.fresh) Object.assign(view, { data, ...decode(data) });
   if (!view.aside) latest.set((view.called = view.header.panel || view.name), view);
   const look = onScreen(view.root);
+  view.recoloured = view.look !== undefined && view.look.key !== look.key; // the theme is another one
   view.same = view.before?.token === view.header.token && view.look?.key === look.key;
   view.look = look;
   draw(view);

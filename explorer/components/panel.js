@@ -5,7 +5,8 @@
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, standing } from "./flow_levels.js";
-import { besideGuess, fly, keysOf, outputs, player, remember } from "./flow_player.js";
+import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
+import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { change, glide, startOf } from "./gliding.js";
@@ -80,7 +81,7 @@ export default mount("panel", style, (view) => {
   const { figures } = view.header;
   const now = alike(view.header);
   const walks = (/** @type {any} */ each) => each.frames || each.stops;
-  if (now === view.alike && figures.some(walks)) {
+  if (now === view.alike && !view.recoloured && figures.some(walks)) {
     view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it
     return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
       each.go?.(figures[at].current, true),
@@ -286,9 +287,11 @@ function paint(view, at, one) {
       (stops.length ? stops.includes(each) : i === Math.max(0, stop)) ? "0" : "-1",
     ),
   );
-  const successor =
-    focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
-  if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
+  const all = /** @type {HTMLElement[]} */ ([...box.querySelectorAll("[tabindex]")]);
+  const isSame = (/** @type {HTMLElement} */ each) => each.dataset.select === focused.select;
+  const successor = focused && ((focused.select && all.find(isSame)) || all[focused.at]);
+  if (successor && focusOf(box)?.at !== all.indexOf(successor))
+    successor.focus({ preventScroll: true });
 }
 
 /** How wide a figure may be: what a matrix beside it leaves of its own width is added. @param {View} view @param {number[]} wide @param {number} room @param {number} at */
@@ -362,7 +365,7 @@ function scrolled(view, at, pane, most) {
 function focusOf(box) {
   const active = /** @type {any} */ (box.getRootNode()).activeElement;
   const at = [...box.querySelectorAll("[tabindex]")].indexOf(active);
-  return at < 0 ? null : at;
+  return at < 0 ? null : { at, select: active.getAttribute("data-select") };
 }
 
 // ---- pressing and reading ------------------------------------------------------------------------
@@ -584,7 +587,7 @@ function overFlow(view, flow, part) {
     flow.over = over;
     paint(view, view.figures.indexOf(flow));
   }
-  if (part && label && (isHead || names.includes("address")))
+  if (part && label && (isHead || part.matches(".flow-ffn")))
     say(view, label, part.getBoundingClientRect());
 }
 

@@ -666,14 +666,12 @@ class FlowLayer:
     """A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of
     the FFN's update beside what it is added to, 0 to 1, None for no FFN. says: the word
     that the stream would give after this layer, with its probability as a number and as text;
-    answer: the probability of the word that comes out in the end; ffn_key: the query of the address
-    that opens the FFN. numbers: what stands below it."""
+    answer: the probability of the word that comes out in the end. numbers: what stands below it."""
 
     layer: int
     band: int
     attentions: tuple[FlowAttention, ...]
     ffn: float | None = None
-    ffn_key: str = ""
     says: tuple[str, float, str] | None = None
     answer: float | None = None
     numbers: str = ""
@@ -682,15 +680,15 @@ class FlowLayer:
 @dataclass(frozen=True, eq=False)
 class FlowBand:
     """The tokens of one residual stream, one row each: labels, their places in the text as an
-    address says them, the selected row, and the label of a last row that stands for all others, ""
-    for none. choice: the name in the address that a press on a row sets. outs: of each row the
-    edits that take its word out, "" where it cannot be."""
+    address says them, the selected row, and the row that stands for all others, -1 for none.
+    choice: the name in the address that a press on a row sets. outs: of each row the edits that
+    take its word out, "" where it cannot be."""
 
     title: str
     rows: tuple[str, ...]
     places: tuple[str, ...]
     selected: int
-    rest: str = ""
+    rest: int = -1
     choice: str = "token"
     outs: tuple[str, ...] = ()
 
@@ -758,8 +756,8 @@ class Flow(Figure):
     attention brings to the selected row as curves, and at the right the words that come out. layer,
     band, attention, head: those in focus, -1 for no head. says: what the words below the selected
     row are called. between: what stands between two bands. level: how far it is opened, from 0 for
-    the model to 3 for a weight; all but the layer in focus are spines then. leads: to other tabs,
-    or to the text with its next word.
+    the model to 3 for a weight; all but the layer in focus are spines then. ffn: of the layer in
+    focus its FFN is opened. leads: to other tabs, or to the text with its next word.
 
     current: the column under the beam, the number of columns for the end, -1 for the question that
     comes before, where nothing tells what the model predicts. stops: of each column and of the end.
@@ -782,6 +780,7 @@ class Flow(Figure):
     says: str = ""
     between: str = ""
     level: int = 0
+    ffn: bool = False
     leads: tuple[FlowLink, ...] = ()
     current: int = 0
     stops: tuple[FlowStop, ...] = ()

@@ -845,7 +845,7 @@ def _paper_figure(one: kinds.PaperFigure, look: Colours) -> list[Plot]:
 
 
 def _flow(one: kinds.Flow, look: Colours) -> list[Plot]:
-    rows = [label for band in one.bands for label in (*band.rows, *filter(None, (band.rest,)))]
+    rows = [label for band in one.bands for label in band.rows]
     columns, shares = [], []
     for layer in one.layers:
         for attention in layer.attentions:

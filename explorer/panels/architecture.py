@@ -28,6 +28,7 @@ from explorer.figures.formatting import (
     Written,
     fixed,
     hundredths,
+    ordinal,
     percent,
     tenths,
     word_in_sentence,
@@ -44,7 +45,7 @@ from explorer.figures.kinds import (
 )
 from explorer.panels import anatomy, flow_beam, flow_levels, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
-from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
+from explorer.panels.flow_levels import FFN, HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
 from explorer.panels.flow_way import AnsweringHead, Hidden, LensReading, Way, Ways, ways_of
 from explorer.panels.selection import (
     FirstAttention,
@@ -60,7 +61,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
-from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
+from models.contract.edits import Edit, HideWord, ZeroHead, to_line
 from models.contract.recording import COVER, Attention, Recording, Stream
 from models.contract.results import WholeWord
 from models.runtime.caching import is_hurrying, loaded, memo
@@ -122,12 +123,26 @@ class Rows:
         """The number of rows."""
         return len(self.tokens) + bool(self.rest)
 
+    @property
+    def place(self) -> int:
+        """The row of those, -1 for none: in their middle."""
+        rest = self.rest
+        return sum(at < rest[len(rest) // 2] for at in self.tokens) if rest else -1
+
+    def row(self, token: int) -> int:
+        """The row of a token with one of its own."""
+        at = self.tokens.index(token)
+        return at + (0 <= self.place <= at)
+
+    def with_rest(self, of: Sequence[str], rest: str) -> tuple[str, ...]:
+        """What is told of each token with a row, and of the row of the others."""
+        own = [of[at] for at in self.tokens]
+        return tuple(own if self.place < 0 else [*own[: self.place], rest, *own[self.place :]])
+
     def fold(self, shares: np.ndarray) -> np.ndarray:
         """Shares of tokens (..., token) by row: those without one of their own are summed."""
         own = shares[..., self.tokens]
-        if not self.rest:
-            return own
-        return np.concatenate([own, shares[..., self.rest].sum(-1, keepdims=True)], -1)
+        return np.insert(own, self.place, shares[..., self.rest].sum(-1), -1) if self.rest else own
 
 
 @spec.predicts
@@ -149,7 +164,7 @@ def flow(
     ] = "",
     level: Annotated[
         str,
-        Choice(LEVELS, name="flow_level", help="how far the picture is opened"),
+        Choice((*LEVELS, FFN), name="flow_level", help="how far the picture is opened"),
     ] = MODEL,
     step: Annotated[str, anatomy.WEIGHT_STEP] = "",
     attention: FirstAttention = OPENS,
@@ -183,9 +198,9 @@ def flow(
     None for all together. source: the key that its weight is opened at, the one of the largest
     weight where None. beam: the layer under it, of a translator counted through both streams, "end"
     for what comes out, "" for the question before; a model that is asked nothing is then at its
-    end. level: how far the picture is opened, one of LEVELS, or as far as the model
-    shows it; a head and a weight are those of the head that brings most where None is chosen. step:
-    of a weight's calculation, the one on show. attention: the name of the one that is in focus, ""
+    end. level: how far the picture is opened, one of LEVELS or FFN, or as far as the model shows
+    it; a head and a weight are those of the head that brings most where None is chosen. step: of a
+    weight's calculation, the one on show. attention: the name of the one that is in focus, ""
     for that which adds most. temperature: of the words that come out of a model that continues
     texts. number: what stands below each layer, one of NUMBERS. cover: nothing tells what the model
     predicts. Raises ValueError for what is not there and for a model that shows neither its stream
@@ -200,7 +215,10 @@ def flow(
         panel, race = made()
         just_made.append(race)
         plain, drawn = run.recording(), panel.at["run"]
-        return panel, flow_beam.told(race, plain, drawn) if race else None
+        is_across = race is not None and not race.now.way.is_first
+        words = plain.streams[0].tokens
+        source = words[place_of("token", token, len(words))] if is_across else ""
+        return panel, flow_beam.told(race, plain, drawn, source) if race else None
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
     machine = panel.figures[0]
@@ -369,8 +387,10 @@ def _machine(
     end = view if answering is None or head is not None else _of_answer(view, answering)
     if (attention or layer is not None) and replace(end.focus, head=None) != focus:
         end = view
-    opened = view.opened(step)
-    about = replace(focus, head=None if view.level == LAYER else view.head)
+    opened = view.opened(step, race)
+    if view.level == FFN and not opened.finding:
+        view = replace(view, level=LAYER)
+    about = replace(focus, head=None if view.level in (LAYER, FFN) else view.head)
     caption = "hidden_caption" if hidden else "caption"
     word, levels = first.tokens[token], () if view.level == MODEL else (view.level.lower(),)
     panel = Panel(
@@ -426,13 +446,19 @@ class FlowView:
     @property
     def head(self) -> int | None:
         """The head that is drawn alone, None for all together."""
-        is_whole = self.level in (MODEL, LAYER)
+        is_whole = self.level in (MODEL, LAYER, FFN)
         return self.focus.head if is_whole or self.on is None else self.on.head
 
-    def opened(self, step: str) -> Opened:
-        """Figures below the picture. step: of a weight's calculation."""
+    def opened(self, step: str, race: flow_beam.Race | None) -> Opened:
+        """Figures below the picture. step: of a weight's calculation; race: of the words that an
+        FFN adds to, without which its layer is opened."""
         focus, way = self.focus, self.way
-        if self.level == LAYER:
+        if self.level == FFN and race is not None and race.now.way is way:
+            words = race.answer, race.rival
+            inside = flow_levels.ffn(way.recording, way.stream, way.token, focus.layer, *words)
+            if inside is not None:
+                return inside
+        if self.level in (LAYER, FFN):
             parts, stream = way.layers[focus.layer], way.stream
             by_site = {f"{focus.layer}.{_place(each)}": each for each in way.attentions}
             return flow_levels.layer(way.recording, stream, way.token, parts, by_site)
@@ -494,11 +520,12 @@ class FlowView:
         """Links to the tabs that show more of what is in focus, or of the head that brings most
         where none is."""
         focus, on, level = self.focus, self.on, self.level
-        if level == LAYER:
+        if level in (LAYER, FFN):
             parts = self.way.layers[focus.layer]
-            address = _ffn_address(self.way, focus.band, focus.layer)
+            at = {"tab": "feedforward", "layer": focus.layer, "token": self.way.token}
+            at |= {"stream": self.way.stream.name} if focus.band else {}
             has_ffn = any(each.place == "ffn" for each in parts)
-            return (FlowLink(WORDS("to_ffn"), {"address": address}),) if has_ffn else ()
+            return (FlowLink(WORDS("to_ffn"), {"address": urlencode(at)}),) if has_ffn else ()
         if on is None:
             return ()
         at = {"attention": on.name, "layer": on.layer, "head": on.head, "token": on.query}
@@ -562,7 +589,8 @@ def _view(
     level: str,
 ) -> FlowView:
     """Subject of the picture, opened no further than the model shows it."""
-    level = LEVELS[min(LEVELS.index(level), flow_levels.deepest(focus.attention))]
+    if level != FFN:
+        level = LEVELS[min(LEVELS.index(level), flow_levels.deepest(focus.attention))]
     if focus.attention is None:
         return FlowView(run, drawn, ways, reading, focus, None, None, level)
     way = ways[focus.band]
@@ -619,7 +647,6 @@ def _figure(
             reading,
             number,
             names,
-            _added(view, race, way, each),
         )
         for at, way in enumerate(ways)
         for each in way.layers
@@ -640,7 +667,8 @@ def _figure(
         head=-1 if view.head is None or view.level == MODEL else view.head,
         says=WORDS("says") if reading else "",
         between=WORDS("memory") if len(ways) > 1 else "",
-        level=LEVELS.index(view.level),
+        level=LEVELS.index(LAYER if view.level == FFN else view.level),
+        ffn=view.level == FFN,
         leads=(*end.leads, *view.written) if view.level == MODEL else view.leads,
         stops=_stops(view, end, race),
         votes=tuple(
@@ -704,8 +732,7 @@ def _rows_of_tokens(rows: Sequence[Rows]) -> dict[str, list[int]]:
     """The row of each token by its stream, -1 for one without its own."""
     return {
         of.stream.name: [
-            of.first + of.tokens.index(at) if at in of.tokens else -1
-            for at in range(len(of.stream.tokens))
+            of.first + of.row(at) if at in of.tokens else -1 for at in range(len(of.stream.tokens))
         ]
         for of in rows
     }
@@ -812,15 +839,15 @@ def _band(plain: Recording, way: Way, rows: Rows, is_named: bool, drawn: Run) ->
     model may follow that a word is taken out."""
     typed = plain.stream(way.stream.name)
     can = interventions.can_follow(plain, HideWord)
-    outs = flow_beam.outs_of(plain, way, rows.tokens) if can else ()
+    tokens = range(len(typed.tokens))
     return FlowBand(
         title=way.stream.name.capitalize() if is_named else "",
-        rows=tuple(typed.tokens[at] for at in rows.tokens),
-        places=tuple(map(str, rows.tokens)),
-        selected=rows.tokens.index(way.token),
-        rest=WORDS("rest", n=len(rows.rest)) if rows.rest else "",
+        rows=rows.with_rest(typed.tokens, WORDS("rest", n=len(rows.rest))),
+        places=rows.with_rest([str(each) for each in tokens], ""),
+        selected=rows.row(way.token),
+        rest=rows.place,
         choice="token" if rows.first == 0 else "",
-        outs=outs,
+        outs=rows.with_rest(flow_beam.outs_of(plain, way, tokens), "") if can else (),
     )
 
 
@@ -834,10 +861,8 @@ def _layer(
     reading: LensReading | None,
     number: str,
     names: PatternNames,
-    added: str,
 ) -> FlowLayer:
-    """One column of the picture. whole: the way without the run's edits; added: the address that
-    takes apart what its FFN adds to the answer, "" for none."""
+    """One column of the picture. whole: the way without the run's edits."""
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -861,29 +886,10 @@ def _layer(
             if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
-        ffn_key="" if ffn is None else added or _ffn_address(way, band, layer),
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
         numbers=_numbers(way, layer, number),
     )
-
-
-def _ffn_address(way: Way, band: int, layer: int) -> str:
-    """The address of an FFN at the token."""
-    at = {"tab": "feedforward", "layer": layer, "token": way.token}
-    return urlencode(at | ({"stream": way.stream.name} if band else {}))
-
-
-def _added(view: FlowView, race: flow_beam.Race | None, way: Way, layer: int) -> str:
-    """The address that takes apart what an FFN adds to the answer against its rival, of the run on
-    show; "" where that is no sum."""
-    if race is None or race.now.way is not way or race.adds is None:
-        return ""
-    at = {"tab": "attribution", "ffn": layer, "token": way.token}
-    words = {"word": race.answer, "against": race.rival}
-    hidden = [each.token for each in view.drawn.edits if isinstance(each, HideToken)]
-    masked = {"hidden": ".".join(map(str, hidden))} if hidden else {}
-    return urlencode(at | words | masked)
 
 
 def _numbers(way: Way, layer: int, number: str) -> str:
@@ -929,9 +935,9 @@ def _of_attention(
     others = [each for each in own.tokens if each != way.token]
     to_others = way.to_others(attention, layer, others)
     curves = [
-        (own.first + own.tokens.index(query), keys.first + row, float(shares[key]))
+        (own.first + own.row(query), keys.first + keys.row(key), float(shares[key]))
         for query, shares in zip(others, to_others)
-        for row, key in enumerate(keys.tokens)
+        for key in keys.tokens
         if shares[key] >= FAINTEST and not (key == query and attention.key == attention.query)
     ]
     is_first = attention.name == plain.attention[0].name
@@ -1063,19 +1069,19 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
 
 
 def _change_of_answer(reading: LensReading, layer: int) -> str:
-    """Sentence on what a layer makes of the probability of the final answer; of its logit where its
-    attention adds most, and another layer raises the probability most."""
+    """Sentence on what a layer makes of the probability of the final answer, and of its place."""
     raises_most = max(reading.way.layers, key=reading.change)
-    if layer == reading.adds_most != raises_most and reading.parts is not None:
-        slots = {"added": fixed(reading.added(layer), 1), "logit": fixed(reading.parts.logit, 1)}
-        return WORDS("adds_most", layer=layer, answer=reading.answer, **slots)
     before = max((each for each in reading.ends if each < layer), default=layer)
     was, now = (tenths(reading.probability(each)) for each in (before, layer))
     change = reading.change(layer)
     name = "stays" if was == now else "raises" if change > 0 else "lowers"
     if name == "raises" and layer == raises_most:
         name = "raises_most"
-    sentence = WORDS(name, layer=layer, answer=reading.answer, before=was, after=now)
+    at = list(reading.way.layers).index(layer)
+    first, last = map(ordinal, reading.places(int(reading.lens.final_id[0]))[at : at + 2])
+    place = WORDS("in_place" if first == last else "from_place", before=first, after=last)
+    slots = {"layer": layer, "answer": reading.answer, "before": was, "after": now}
+    sentence = WORDS(name, place=place, **slots)
     end = tenths(reading.probability(max(reading.way.layers)))
     return sentence if end == now else f"{sentence} {WORDS('in_the_end', p=end)}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from explorer.figures.csv import Columns, stacked
 from explorer.figures.formatting import Written, ordinal, percent, signed, tenths
 from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane
 from explorer.panels import address, flow_way, interventions, spec
-from explorer.panels.choice import OPENS
-from explorer.panels.flow_levels import is_word
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.flow_levels import is_word, nearest_words
 from explorer.panels.flow_way import (
     Additions,
     AnsweringHead,
@@ -34,17 +34,16 @@ from explorer.panels.selection import WordOnItsWay, select_stream
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import HideToken, HideWord, ZeroHead, to_line
-from models.contract.recording import Recording, Stream
-from models.contract.results import largest
+from models.contract.recording import CONTINUES, Recording, Stream
+from models.contract.results import Neurons, largest
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
 
 WORDS = sentences("architecture", "beam")
 END = "end"  # as a word of an address
 HALF = 0.5  # share of what heads bring, from which on a word is fetched
-N_NEAREST, N_UNITS = 3, 2
+N_UNITS = 2
 N_OUT = 16  # words that are taken out one by one
-LIKELY = 0.1  # chance of a word that an answer is compared with
 LEAST_ADDED = 0.05  # to a difference of logits, that is said in tenths
 
 
@@ -79,7 +78,8 @@ class Race:
         """The head that the answer comes from, of the run without edits, as
         `flow_way.answering_head`."""
         of = self.first.way
-        return flow_way.answering_head(self.typed, of.recording, of.token, self.answer)
+        words = self.answer, self.rival
+        return flow_way.answering_head(self.typed, of.recording, of.token, *words)
 
     @property
     def causing_layer(self) -> int | None:
@@ -89,14 +89,10 @@ class Race:
 
     @cached_property
     def rival(self) -> int:
-        """The word (id) that the answer is compared with, of the run without edits: the second in
-        the end where it is likely, else the last word that led before the answer."""
+        """The word (id) that the answer is compared with: of the others that always have a lane
+        the likeliest in the end of the run without edits."""
         own = self.first.prediction.of.own
-        second = int(next(id for id in largest(own, 2) if id != self.answer))
-        if own[second] >= LIKELY:
-            return second
-        before = (id for id in reversed(self.first.leaders) if id != self.answer)
-        return next((id for id in before if is_word(self.first.label(id))), second)
+        return max((id for id in self.core if id != self.answer), key=own.__getitem__)
 
     @cached_property
     def adds(self) -> Additions | None:
@@ -187,43 +183,47 @@ class Ending(NamedTuple):
     """What is said of the end: the word that leads there and the one that the run without edits
     ends with (id), the word of the text where it is told (id), what is taken out, "" for nothing,
     a word that rises by that, with its probability before and after, "" for none, and what of the
-    text makes the answer, "" where no head is told."""
+    model makes the answer, "" where that is not known."""
 
     lead: int
     answer: int
     actual: int | None
     out: str
     rises: str
-    reason: str
+    story: str
 
 
 class BeamFacts(NamedTuple):
     """What a race says, without the readings that it was read off: the token and the answer (id),
-    how many layers there are, what there is to guess, the numbers of the prediction, the
-    temperature of the words in the end, and what is said there."""
+    how many layers there are, what there is to guess, the word of another text that it is asked
+    for, "" for none, the numbers of the prediction, the temperature of the words in the end, and
+    what is said there."""
 
     token: int
     answer: int
     n_layers: int
     asked: str
+    source: str
     numbers: Mapping[str, Written]
     temperature: float
     ending: Ending
 
     def question(self, model: str) -> str:
         """The sentences over the question."""
-        return WORDS(f"asks_{self.asked or 'next'}", model=model)
+        name = "asks_across" if self.source else f"asks_{self.asked or 'next'}"
+        return WORDS(name, model=model, source=self.source)
 
 
-def told(race: Race, plain: Recording, drawn: Run) -> BeamFacts:
+def told(race: Race, plain: Recording, drawn: Run, source: str) -> BeamFacts:
     """What is kept of a race with its picture. plain: the recording without edits; drawn: the run
-    that is."""
+    that is; source: the word of another text that the answer is asked for, "" for none."""
     now = race.now
     return BeamFacts(
         now.way.token,
         race.answer,
         len(now.way.layers),
         now.asked,
+        source,
         now.prediction.numbers,
         race.temperature,
         _ending(race, plain, drawn),
@@ -382,11 +382,11 @@ def _told(race: Race, at: int) -> str:
     now, id = race.now, race.answer
     layer = list(now.way.layers)[at]
     before, after = now.places(id)[at : at + 2]
-    answer = now.label(id)
+    answer, p = now.label(id), now.chance(id, layer)
     slots = {"layer": layer, "answer": answer, "before": ordinal(before), "after": ordinal(after)}
+    slots["p"] = WORDS("with_chance", p=p) if p else ""
     source, parts = brought(now.way, layer), _by_parts(race, at)
-    moves = "rises_to" if after < before else "falls_to" if after > before else "stays_at"
-    moved = WORDS(moves, **slots)
+    moved = WORDS(_moves(before, after), **slots)
     if race.causing_layer == at and race.cause is not None:
         word = _word_of(race, race.cause)
         is_fetched = source is not None and source.is_fetched and source.word == word
@@ -404,6 +404,11 @@ def _told(race: Race, at: int) -> str:
     name = "lifts" if after < before else "drops" if after > before else "leaves"
     is_lost = before == after and parts  # between its heads and its FFN
     return _joined(WORDS(name, **slots), parts if is_lost else _brings(race, at))
+
+
+def _moves(before: int, after: int) -> str:
+    """The name of the sentence on a word whose place changes."""
+    return "rises_to" if after < before else "falls_to" if after > before else "stays_at"
 
 
 def _joined(*sentences: str) -> str:
@@ -457,15 +462,13 @@ def _by_parts(race: Race, at: int) -> str:
     """What the heads and the FFN of a told layer make of the place of the answer."""
     now, id = race.now, race.answer
     places, middle = now.places(id), race.middles[id][race.slow.index(at)]
-    if middle == places[at + 1]:
+    before, after = places[at : at + 2]
+    if middle == after:
         return ""
-    return WORDS(
-        "parts" if middle != places[at] else "parts_stay",
-        answer=now.label(id),
-        before=ordinal(places[at]),
-        middle=ordinal(middle),
-        after=ordinal(places[at + 1]),
-    )
+    heads = "leave" if middle == before else "lift" if middle < before else "push"
+    slots = {"before": ordinal(before), "middle": ordinal(middle), "after": ordinal(after)}
+    ffn = WORDS("ffn_lifts" if after < middle else "ffn_pushes", **slots)
+    return f"{WORDS(f'heads_{heads}', answer=now.label(id), **slots)} {ffn}"
 
 
 def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
@@ -474,7 +477,7 @@ def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
     if race.before is None:
         is_told = race.now.way.recording.covered is None and actual in race.now.ids
         shown = actual if is_told and actual != lead else None
-        return Ending(lead, race.answer, shown, "", "", reason(race))
+        return Ending(lead, race.answer, shown, "", "", _story(race))
     edits = tuple(each for each in drawn.edits if not isinstance(each, HideToken))
     out = interventions.taken_out(plain, edits) or WORDS("edits")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
@@ -502,10 +505,7 @@ def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
             there = by_id[ending.actual]
             slots |= {"actual": there.label + there.rest, "chance": there.text}
             kind += "_other"
-        first = WORDS(f"ends_{kind}", **slots)
-        if ending.reason:
-            first = WORDS("because", says=first.removesuffix("."), reason=ending.reason)
-        return f"{first} {WORDS('take_out')}"
+        return _joined(WORDS(f"ends_{kind}", **slots), ending.story, WORDS("take_out"))
     turned = "turned" if lead is not fell else "still"
     moved = "falls" if fell.chance < fell.were else "rises"
     name = "same" if fell.text == fell.was_text else moved
@@ -521,13 +521,29 @@ def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
     )
 
 
-def reason(race: Race) -> str:
-    """What of the text makes the answer, in a part of a sentence, "" where no head is told."""
-    cause = race.cause
-    if cause is None:
-        return ""
-    word = _word_of(race, cause)
-    return WORDS("reason", layer=_layer_number(cause), head=cause.head, key=word)
+def _story(race: Race) -> str:
+    """What makes the lead of the answer over its rival: the part of the model that adds most of
+    all, and the word that the cause brings; "" where neither is known."""
+    cause, adds, now = race.cause, race.adds, race.now
+    brings: dict[str, Any] = {}
+    if cause is not None:
+        layer = _layer_number(cause)
+        brings = {"word": _word_of(race, cause), "head": cause.head, "layer": layer}
+    if adds is None:
+        return WORDS("brought_alone", **brings) if brings else ""
+    layer, head, value = adds.largest
+    slots: dict[str, Any] = {"answer": now.label(race.answer), "rival": now.label(race.rival)}
+    own = 0.0
+    if cause is not None:
+        own = adds.of_word(cause.attention, brings["layer"], cause.head, cause.key)
+    is_cause = cause is not None and (layer, head) == (brings["layer"], cause.head)
+    name = "most_ffn" if head is None else "most_brings" if is_cause else "most_head"
+    added = signed(own if is_cause else value, 1)
+    most = WORDS(name, **{**brings, **slots, "layer": layer, "head": head, "added": added})
+    if cause is None or is_cause:
+        return most
+    name = "brought" if own >= LEAST_ADDED else "brought_alone"
+    return _joined(most, WORDS(name, added=signed(own, 1), **brings))
 
 
 # ---- what takes longer ---------------------------------------------------------------------------
@@ -557,7 +573,7 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
     now, model = race.now, loaded(recording)
     way, layers = now.way, list(now.way.layers)
     answer = now.label(race.answer)
-    vectors, uses = [], []  # all at once: each time the vocabulary is read
+    vectors, uses = [], []
     told: dict[int, dict] = {at: {} for at in race.slow}
     for at in race.slow:
         source = brought(way, layers[at])
@@ -572,46 +588,29 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
             )
             best = largest(units.adds, N_UNITS)
             told[at]["units"] = tuple(
-                (WORDS("unit", unit=int(each), word=answer, adds=signed(units.adds[each], 1)), "")
-                for each in best
+                (WORDS("unit", unit=int(at), answer=answer, added=signed(units.adds[at], 1)), "")
+                for at in best
             )
-            places = now.places(race.answer)
-            told[at]["box"] = _of_box(race, at, units.part, float(units.adds[best].sum()), places)
+            told[at]["box"] = _of_box(race, at, units, float(units.adds[best].sum()))
             hidden = model.ffn_activations(recording, name, layers[at], way.token)
             for place, each in enumerate(hidden.writes_of(np.asarray(best))):
                 vectors.append(each)
                 uses.append((at, place))
-    if not vectors:
-        return told
-    try:
-        ids, cosines = model.nearest(np.stack(vectors).astype(np.float32), N_NEAREST)
-        least = flow_analysis.least_cosine(model, len(vectors[0]))
-    except (ValueError, AttributeError):
-        return told
-    for (at, place), words, near in zip(uses, ids.tolist(), cosines):
-        labels = dict.fromkeys(each.lstrip("‧") for each in model.labels(words))
-        line = ", ".join(labels)
-        if near[0] < least or not is_word(next(iter(labels))):
-            continue
-        if place < 0:
+    for (at, place), line in zip(uses, nearest_words(model, vectors)):
+        if line and place < 0:
             told[at]["says"] = line
-        else:
+        elif line:
             tags = list(told[at]["units"])
             tags[place] = (tags[place][0], WORDS("near", words=line))
             told[at]["units"] = tuple(tags)
     return told
 
 
-def _of_box(race: Race, at: int, part: float, two: float, places: Sequence[int]) -> str:
-    """Sentence on what the FFN of a layer adds to the answer."""
-    now = race.now
-    middle = race.middles[race.answer][race.slow.index(at)]
-    slots = {"answer": now.label(race.answer), "rival": now.label(race.rival)}
-    adds = WORDS("box", two=signed(two, 1), part=signed(part, 1), **slots)
-    before, after = middle, places[at + 1]
-    moves = "rises_to" if after < before else "falls_to" if after > before else "stays_at"
-    moved = WORDS(moves, before=ordinal(before), after=ordinal(after), **slots)
-    return f"{adds} {moved}"
+def _of_box(race: Race, at: int, units: Neurons, two: float) -> str:
+    """Sentences on what the FFN of a layer adds to the answer, of which two units add so much."""
+    slots = {"answer": race.now.label(race.answer), "rival": race.now.label(race.rival)}
+    n = f"{len(units.adds):,}"
+    return WORDS("box", two=signed(two, 1), part=signed(units.part, 1), n=n, **slots)
 
 
 # ---- each word taken out -------------------------------------------------------------------------
@@ -619,13 +618,22 @@ def _of_box(race: Race, at: int, part: float, two: float, places: Sequence[int])
 
 @spec.predicts
 @spec.panel
-def each_word(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Panel:
+def each_word(
+    run: Run,
+    token: WordOnItsWay = OPENS,
+    hide: Hidden = None,
+    guess: Annotated[
+        str, Choice(name="flow_guess", of="text", help="a word whose way alone is told")
+    ] = "",
+) -> Panel:
     """What each word does to what the model says at a token of its flow: the prediction without it,
     read by no other token; of a long text the words that bring most. And the way through the
     vocabulary of the word that is said without the one that matters most.
 
-    token: of the first stream. hide: as of the flow. Raises ValueError for a model that cannot
-    follow such an edit or predicts no words, and where there is no word to take out.
+    token: of the first stream. hide: as of the flow. guess: a word, whose way through the
+    vocabulary is told in place of all this, by its first token. Raises ValueError for a model that
+    cannot follow such an edit or predicts no words, where there is no word to take out, and for a
+    guess that no token begins.
     """
     plain = replace(run, edits=())
     base = plain.recording()
@@ -634,6 +642,8 @@ def each_word(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Pan
     whole, shown = ways_of(plain, token, hide), ways_of(run, token, hide)
     way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
+    if guess and reading is not None:
+        return _guessed(shown, whole, reading, guess)
     n_tokens = sum(len(each.tokens) for each in base.streams)
     most = min(N_OUT, int(offers.MAX_WORK / max(1, base.model.n_parameters * n_tokens)))
     if reading is None or not interventions.can_follow(base, HideWord) or not most:
@@ -658,7 +668,7 @@ def each_word(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Pan
     p = float(changes[best].after[said[best]])
     slots = {"out": labels[best], "word": word(said[best]), "p": tenths(p)}
     rival = said[best] if turning and said[best] not in reading.ids else None
-    parts = [] if rival is None else _rival(shown, whole, rival)
+    parts = [] if rival is None else _lane_rows(shown, whole, rival, "rival")
     kinds = word_classes.classes(base.streams[0].tokens)
     is_content = {at: kinds[at] == word_classes.CONTENT for at in left}
     return Panel(
@@ -694,7 +704,27 @@ def each_word(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Pan
     )
 
 
-def _rival(shown: Ways, whole: Ways, id: int) -> list[tuple[str, Columns]]:
+def _guessed(shown: Ways, whole: Ways, reading: LensReading, guess: str) -> Panel:
+    """The way of the word that a reader guesses, by its first token behind a space where that
+    begins it."""
+    model = shown.run.loaded
+    found = [each[0] for text in (f" {guess}", guess) if (each := model.first_token(text))]
+    label = lambda id: reading.label(id).removeprefix(CONTINUES)
+    begins = [id for id in found if label(id) and guess.startswith(label(id))]
+    if not found:
+        raise ValueError(WORDS("no_guess", word=guess))
+    parts = _lane_rows(shown, whole, next(iter(begins), found[0]), "guess")
+    return Panel(
+        title=WORDS("guess_title", word=guess),
+        finding="",
+        figures=(),
+        table=stacked(parts, "row"),
+        file="guess",
+        at={"run": whole.drawn},
+    )
+
+
+def _lane_rows(shown: Ways, whole: Ways, id: int, name: str) -> list[tuple[str, Columns]]:
     """The way of a further word (id) through the vocabulary, as parts of a table."""
     of = race(shown, whole, 1.0, (id,))
     assert of is not None
@@ -702,9 +732,10 @@ def _rival(shown: Ways, whole: Ways, id: int) -> list[tuple[str, Columns]]:
     chances = [lane.chance, *([lane.were] if of.before else [])]
     return [
         (
-            "rival",
+            name,
             {
                 "word": [lane.label] * len(chances),
+                "id": [id] * len(chances),
                 "probability": chances,
                 "text": [tenths(each) for each in chances],
             },

@@ -13,16 +13,28 @@ from explorer.analysis import anatomy as anatomy_analysis
 from explorer.analysis import flow, residual
 from explorer.analysis.residual import SubLayer
 from explorer.figures.csv import Columns, stacked
-from explorer.figures.formatting import fixed, tenths
-from explorer.figures.kinds import Figure, Links, Matrix, Strip, Strips, truncation_note
+from explorer.figures.formatting import fixed, signed, tenths
+from explorer.figures.kinds import (
+    BarRow,
+    Bars,
+    Figure,
+    Links,
+    Matrix,
+    Strip,
+    Strips,
+    truncation_note,
+)
 from explorer.panels import anatomy
 from explorer.panels.selection import Selection
 from explorer.wording.templates import sentences
 from models.contract.recording import CONTINUES, Attention, Recording, Stream
-from models.runtime.caching import loaded
+from models.contract.results import largest
+from models.runtime.caching import CachedModel, loaded
 
 WORDS = sentences("architecture", "levels")
 MODEL, LAYER, HEAD, WEIGHT = LEVELS = ("Model", "Layer", "Head", "Weight")
+FFN = "FFN"  # of a layer, as deep as that
+N_NEAREST, N_UNITS = 3, 6
 N_LINKED = 16  # tokens on either side of a head's curves; of a longer text those that matter most
 
 
@@ -38,6 +50,29 @@ class Opened:
     finding: str = ""
     also: str = ""
     details: tuple[str, ...] = ()
+
+
+def words_like(labels: Sequence[str]) -> str:
+    """The whole words among some labels, "" where the first is none."""
+    words = [each.lstrip(CONTINUES) for each in labels]
+    is_told = bool(words) and is_word(words[0])
+    return ", ".join(each for each in dict.fromkeys(words) if is_word(each)) if is_told else ""
+
+
+def nearest_words(model: CachedModel, vectors: Sequence[np.ndarray]) -> list[str]:
+    """The words that each of some vectors is nearest to, "" where they stand out no more than by
+    chance, and of a model without such words."""
+    if not vectors:
+        return []
+    try:  # all at once: each time the vocabulary is read
+        ids, cosines = model.nearest(np.stack(vectors).astype(np.float32), N_NEAREST)
+        least = flow.least_cosine(model, len(vectors[0]))
+    except (ValueError, AttributeError):
+        return [""] * len(vectors)
+    return [
+        words_like(model.labels(words)) if near[0] >= least else ""
+        for words, near in zip(ids.tolist(), cosines)
+    ]
 
 
 def deepest(attention: Attention | None) -> int:
@@ -188,6 +223,42 @@ def _largest(strip: Strip) -> float:
 def _numbered(values: np.ndarray) -> dict[str, Any]:
     """A vector as named columns."""
     return {"dimension": np.arange(len(values)), "number": values}
+
+
+# ---- an FFN --------------------------------------------------------------------------------------
+
+
+def ffn(
+    recording: Recording, stream: Stream, token: int, layer: int, answer: int, rival: int
+) -> Opened | None:
+    """The FFN of a layer at a token: the hidden units that add most to a word (id) against another,
+    the words that each writes, and what all others add. None where the model does not show them."""
+    model = loaded(recording)
+    try:
+        units = model.neurons(recording, stream.name, layer, token, answer, rival, n=0)
+        hidden = model.ffn_activations(recording, stream.name, layer, token)
+    except (ValueError, AttributeError):
+        return None
+    best = largest(np.abs(units.adds), N_UNITS)
+    words = nearest_words(model, list(hidden.writes_of(best)))
+    near = [WORDS("near", words=each) if each else "" for each in words]
+    slots = dict(zip(("answer", "rival"), model.labels([answer, rival])))
+    slots = {name: label.lstrip(CONTINUES) for name, label in slots.items()}
+    n, top = len(units.adds), int(units.adds[best].argmax())
+    others = units.part - float(units.adds[best].sum())
+    values = [
+        *((WORDS("unit", unit=int(unit)) + its, units.adds[unit]) for unit, its in zip(best, near)),
+        (WORDS("others", n=f"{n - len(best):,}"), others),
+    ]
+    rows = tuple(BarRow(label, (float(x),), (signed(float(x)),), key=None) for label, x in values)
+    most = WORDS("most", unit=int(best[top]), added=signed(float(units.adds[best[top]])))
+    adds = WORDS("ffn_adds", layer=layer, added=signed(units.part), **slots)
+    return Opened(
+        (Bars(title=WORDS("points", **slots), columns=("",), rows=rows),),
+        {"unit": np.arange(n), "adds": units.adds, "activation": units.activation},
+        ("ffn", "smooth-ffn", "gated-ffn"),
+        finding=f"{adds} {most}{near[top]}. {WORDS('ffn_is', n=f'{n:,}')}",
+    )
 
 
 # ---- a head and a weight -------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 from explorer.analysis import flow as flow_analysis
 from explorer.analysis import opening, predictions, residual, word_classes
 from explorer.analysis.findings import word_groups
+from explorer.figures.formatting import tenths
 from explorer.panels.choice import Choice
 from explorer.panels.predictions import Prediction, prediction_at
 from models.contract.edits import HideToken
@@ -171,10 +172,13 @@ def aligned(recording: Recording, stream: Stream, token: int) -> int:
 
 
 @kept
-def attributed(recording: Recording, stream: str, token: int, id: int) -> Attribution | None:
-    """The logit of a word (id) in parts, None where the model's cannot be taken apart."""
+def attributed(
+    recording: Recording, stream: str, token: int, id: int, against: int | None = None
+) -> Attribution | None:
+    """The logit of a word (id), or its difference from another's, in parts, None where the model's
+    cannot be taken apart."""
     try:
-        return loaded(recording).attribute(recording, stream, token, id)
+        return loaded(recording).attribute(recording, stream, token, id, against)
     except ValueError:
         return None
 
@@ -190,14 +194,14 @@ class AnsweringHead(NamedTuple):
 
 
 def answering_head(
-    plain: Recording, drawn: Recording, query: int, word: int
+    plain: Recording, drawn: Recording, query: int, word: int, against: int | None = None
 ) -> AnsweringHead | None:
-    """The head that adds most to the logit of a word (id) at a token of the last stream, of those
-    whose largest weight is on another word of content. plain: the recording without what hides the
-    token in `drawn`; the weight is the largest in both. None for no such head, and for a model
-    whose logits cannot be taken apart."""
+    """The head that adds most to the logit of a word (id), or to its difference from another's, at
+    a token of the last stream, of those whose largest weight is on another word of content. plain:
+    the recording without what hides the token in `drawn`; the weight is the largest in both. None
+    for no such head, and for a model whose logits cannot be taken apart."""
     last = drawn.streams[-1]
-    whole = attributed(drawn, last.name, query, word)
+    whole = attributed(drawn, last.name, query, word, against)
     parts = whole.parts if whole else ()
     heads = [each for each in parts if each.kind == "head" and each.value > 0]
     for part in sorted(heads, key=lambda each: -each.value):
@@ -224,6 +228,18 @@ class Additions:
     heads: Mapping[str, np.ndarray]
     ffns: Mapping[int, float]
     total: float
+
+    @property
+    def largest(self) -> tuple[int, int | None, float]:
+        """The layer and the head, None for the FFN, that add most of all, and how much."""
+        parts = [(layer, None, value) for layer, value in self.ffns.items()]
+        for of in self.way.attentions:
+            if of.name in self.heads:
+                sums = np.nan_to_num(self.heads[of.name]).sum(-1)
+                at, head = map(int, np.unravel_index(sums.argmax(), sums.shape))
+                layer = flow_analysis.layer_numbers(of)[at]
+                parts.append((layer, head, float(sums[at, head])))  # type: ignore[arg-type]
+        return max(parts, key=lambda each: each[-1])
 
     def of_word(self, attention: Attention, layer: int, head: int, key: int) -> float:
         """The part of a head from the word that a key is of. layer: the model's own number."""
@@ -268,10 +284,11 @@ def additions(way: Way, id: int, against: int) -> Additions | None:
     """What parts add to a word (id) against another at the end of a way, None for a model whose
     logits or heads cannot be taken apart."""
     recording, stream = way.recording, way.stream.name
-    model = loaded(recording)
+    whole = attributed(recording, stream, way.token, id, against)
+    if whole is None:
+        return None
     try:
-        whole = model.attribute(recording, stream, way.token, id, against)
-        heads = model.head_sources(recording, stream, way.token, id, against)
+        heads = loaded(recording).head_sources(recording, stream, way.token, id, against)
     except (ValueError, AttributeError):
         return None
     ffns = {each.layer: each.value for each in whole.parts if each.kind == "ffn"}
@@ -330,6 +347,11 @@ class LensReading:
             )
             for id in self.ids
         }
+
+    def chance(self, id: int, layer: int) -> str:
+        """The probability after a layer of the word (id) that comes out in the end, "" of another
+        one, of which it is not known."""
+        return tenths(self.probability(layer)) if id == int(self.lens.final_id[0]) else ""
 
     def probability(self, layer: int) -> float:
         """Of the final answer, after a layer; -1 for before the first."""

@@ -86,15 +86,21 @@ def link(href: str, name: str) -> str:
 
 # Streamlit makes a stop in the browser's history of every change of the address. A stop is another
 # place or tab, another text (a second one too) or model, another word, layer or head; all else, and
-# what a page writes into its own address when it opens, takes the place of what was there. What a
-# page on its way would still write after the reader went back from it is left out.
+# what a page writes into its own address when it opens, takes the place of what was there. On the
+# way to another place Streamlit writes the words of its address behind the path of the one that is
+# left: that stop is put back as it was. What a page on its way would still write after the reader
+# went back from it is left out.
 SCRIPT = b"""<script nonce="NONCE">
 (() => {
   const push = history.pushState.bind(history);
   const STOPS = ["text", "target", "second", "donor", "other_text", "model", "layer", "head",
     "token"];
-  let opening = true, back = -Infinity;
-  const acted = () => { opening = false; back = -Infinity; };
+  let opening = true, back = -Infinity, wrote = {};
+  const acted = ({ type, key }) => {
+    [opening, back] = [false, -Infinity];
+    const isPress = type === "pointerdown";
+    if (isPress || key === "Tab") document.documentElement.toggleAttribute("data-pressed", isPress);
+  };
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
   addEventListener("popstate", () => { opening = true; back = performance.now(); }, true);
   history.pushState = (state, unused, url) => {
@@ -104,8 +110,12 @@ SCRIPT = b"""<script nonce="NONCE">
     const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
     const tab = differs("tab");
     const isStop = tab || STOPS.some(differs);
-    if (another || (isStop && !opening)) push(state, unused, url);
+    const isLeft = another && wrote.after === from.href && from.search === to.search;
+    if (isLeft && !wrote.pushed) history.replaceState(history.state, unused, wrote.before);
+    const pushed = another ? !(isLeft && wrote.pushed) : isStop && !opening;
+    if (pushed) push(state, unused, url);
     else history.replaceState(state, unused, url);
+    wrote = { before: from.href, after: to.href, pushed };
     opening = another || tab;
   };
 })();

@@ -1,0 +1,288 @@
+// @ts-check
+// The question before the light is on, what is guessed there, and what is said of that in the end.
+
+import { isAsked, isEnd, isYours } from "./beam_figure.js";
+import { bus, listen } from "./bus.js";
+import { now } from "./flow_levels.js";
+import { GAP } from "./flow_rows.js";
+import { make, OF_TEXT, until } from "./mount.js";
+import { counted, ordinal } from "./number_format.js";
+import { sentences } from "./sentences.js";
+
+/** @typedef {import("./mount.js").View} View */
+const say = sentences("flow");
+const CHOICES = 3; // likeliest words to choose from, beside the rival
+const NEAR = 10; // places up to which a guess is near
+
+/** What tells one question from another. @param {any} figure */
+export const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
+
+const [FIRST, LAST] = [160, 80]; // characters before and after it
+const GUESSES = "headlight guesses"; // the name under which this window keeps them
+
+/** Those of a picture in a frame, which has no store. @type {Record<string, string>} */
+let unkept = {};
+
+/** The words that were guessed in this window, by their questions. @returns {Record<string, string>} */
+function guesses() {
+  try {
+    return JSON.parse(sessionStorage.getItem(GUESSES) || "{}");
+  } catch {
+    return unkept;
+  }
+}
+
+/** Keep them. @param {Record<string, string>} words */
+function keepGuesses(words) {
+  try {
+    sessionStorage.setItem(GUESSES, JSON.stringify(words));
+  } catch {
+    unkept = words;
+  }
+}
+
+/** Whether the question of a lesson stands, whose answer comes in a later step. */
+export const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
+
+/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
+export function besideGuess(figure, finding) {
+  if (!figure) return finding;
+  const guess = guessBesideAnswer(figure) || guessOfClass(figure);
+  if ((bus.now.guess || "") !== guess) bus.tell({ guess });
+  return guess ? `${guess} ${finding}` : finding;
+}
+
+/** What the class guessed that this window leads, in the end. @param {any} figure */
+function guessOfClass(figure) {
+  const asked = bus.now.guesses && isEnd(figure) && !figure.edits && questionOf(figure).text;
+  return (asked && bus.now.guesses[asked]) || "";
+}
+
+/** What is asked before the light is on: the question, the line with its gap, and both as one text. @param {any} figure */
+function questionOf({ asks: [before, after] }) {
+  const asks = say(after ? "asks_hidden" : "asks_next");
+  const line = `${cut(before)}${after ? "" : " "}${GAP}${after.slice(0, LAST)}`;
+  return { asks, line, text: `${asks} ${line}` };
+}
+
+/** The end of what stands before a gap. @param {string} before */
+const cut = (before) => (before.length > FIRST ? `…${before.slice(-FIRST)}` : before);
+
+/** How the reader's guess fared: the model's own, the hidden one, near, or how far from it. @param {any} figure */
+function guessBesideAnswer(figure) {
+  const { edits, lanes, yours, bands, asks, n_words } = figure;
+  if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
+  const lane = lanes.find((/** @type {any} */ each) => isYours(figure, each));
+  if (!lane) return say("other_guess", { yours });
+  const { rows, selected } = bands[bands.length - 1];
+  const place = lane.places[lane.places.length - 1];
+  const isHidden = asks[2] === "hidden" && alike(rows[selected], yours);
+  const kind =
+    alike(lane.label + lane.rest, yours) && lane === lanes[0]
+      ? "same"
+      : isHidden
+        ? "right"
+        : lane.isPart
+          ? "first"
+          : place <= NEAR
+            ? "near"
+            : "far";
+  const slots = {
+    yours,
+    token: lane.label,
+    place: ordinal(place),
+    n: counted(n_words),
+    p: lane.text,
+  };
+  return say(`${kind}_guess`, slots);
+}
+
+/** @param {string} one @param {string} other */
+const alike = (one, other) => one.toLowerCase() === other.toLowerCase();
+
+/** The lanes of words that were guessed, by the addresses that tell them. @type {Map<string, any>} */
+const guessed = new Map();
+
+/** The address that tells the way of the reader's guess, "" where it has a lane, or none is known. @param {any} figure */
+const guessAddress = (figure) =>
+  figure.yours &&
+  figure.out &&
+  !figure.lanes.some((/** @type {any} */ each) => isYours(figure, each))
+    ? `${figure.out}&flow_guess=${encodeURIComponent(figure.yours)}`
+    : "";
+
+/** Give the reader's guess a lane, where what is known of it has come. @param {any} figure */
+function laneOfGuess(figure) {
+  const lane = guessed.get(guessAddress(figure));
+  if (!lane) return false;
+  const there = figure.lanes.find(({ id }) => id === lane.id);
+  const lanes = figure.lanes.filter((/** @type {any} */ each) => each !== there);
+  figure.lanes = [
+    ...lanes,
+    there ? { ...there, ...lane, chance: there.chance, text: there.text } : lane,
+  ].sort((a, b) => b.chance - a.chance);
+  return true;
+}
+
+/** Ask for the way of the reader's guess, and give it a lane. @param {any} figure @returns {Promise<boolean>} whether it has one */
+export async function askGuess(figure) {
+  const address = guessAddress(figure);
+  if (!address) return false;
+  try {
+    const answer = await fetch(new URL(`../../${address}`, import.meta.url));
+    const { table } = answer.ok ? await answer.json() : {};
+    if (table) guessed.set(address, laneOf(table, "guess", figure.yours));
+  } catch {
+    return false;
+  }
+  return laneOfGuess(figure);
+}
+
+/** A lane as the table of a panel tells it. @param {Record<string, any[]>} table @param {string} row the name of its rows @param {string} [guess] */
+export function laneOf(table, row, guess) {
+  const of = (/** @type {string} */ name) =>
+    [...table.row.keys()].filter((at) => table.row[at] === name);
+  const own = of(row);
+  if (!own.length) return undefined;
+  const [label, id] = [table.word[own[0]], table.id[own[0]]];
+  const [chance, were = -1] = own.map((at) => table.probability[at]);
+  const [text, was_text = ""] = own.map((at) => table.text[at]);
+  const places = (/** @type {string} */ name) => of(name).map((at) => table.place[at]);
+  const starts = guess?.toLowerCase().startsWith(label.toLowerCase());
+  const rest = guess && starts ? guess.slice(label.length) : "";
+  return {
+    ...{
+      label,
+      rest,
+      id,
+      chance,
+      text,
+      were,
+      was_text,
+      guess,
+      isPart: Boolean(guess && !alike(label, guess)),
+    },
+    ...{ places: places("place"), middles: places("middle"), was_places: places("place before") },
+  };
+}
+
+/** Put the reader's guess into a flow; what is asked again after its answer is guessed anew. @param {any} figure */
+export function rememberGuess(figure) {
+  const all = guesses();
+  const key = guessKey(figure);
+  const told = `${key} told`;
+  if (isAsked(figure) && all[told]) keepGuesses({ ...all, [key]: "", [told]: "" });
+  if (!isAsked(figure) && all[key] && !all[told]) keepGuesses({ ...all, [told]: "yes" });
+  figure.yours = guesses()[key];
+  if (!isAsked(figure)) laneOfGuess(figure);
+}
+
+/** The question: the line with a gap, words to choose from, and the light. @param {View} view @param {() => void} lit puts the light on */
+export function stage(view, lit) {
+  const figure = now(view);
+  const [before, after] = figure.asks;
+  const gap = make("span", "gap", figure.yours || "?");
+  const line = make("p", { ...OF_TEXT, class: "line notranslate" });
+  line.append(cut(before), gap, after.slice(0, LAST));
+  const choices = make("div", "choices notranslate");
+  const field = make("input", {
+    type: "text",
+    class: "guess",
+    maxlength: 40,
+    value: figure.yours || "",
+    placeholder: say("type_alone"),
+    "aria-label": say("type_alone"),
+    autocomplete: "off",
+    data: { focus: "guess" },
+  });
+  const guess = (/** @type {string} */ word) => {
+    keepGuesses({ ...guesses(), [guessKey(figure)]: word.trim() });
+    figure.yours = word.trim();
+    gap.textContent = word.trim() || "?";
+    for (const each of choices.querySelectorAll("button"))
+      each.setAttribute("aria-pressed", `${each.textContent === word}`);
+  };
+  // What this student answered where the class is asked is the guess here too.
+  const voted = (/** @type {Record<string, any>} */ { lesson }) => {
+    const { mine, open, question } = lesson || {};
+    const isOwn = open && typeof mine === "string" && question?.text === questionOf(figure).text;
+    if (isOwn && view.beam.voted !== mine) guess((view.beam.voted = mine));
+  };
+  voted(bus.now);
+  until(view, "voted", listen(voted));
+  field.oninput = () => guess(field.value);
+  field.onkeydown = (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // it presses nothing that has the focus then
+    lit();
+  };
+  const light = make(
+    "button",
+    {
+      type: "button",
+      class: "light",
+      onclick: lit,
+      data: { focus: "light" },
+    },
+    say("light"),
+  );
+  const named = () => say(isKept() ? "keep" : "light");
+  const name = () => light.textContent !== named() && (light.textContent = named());
+  until(view, "light", listen(name)); // the step of a lesson may be known later
+  name();
+  view.beam.choose = () => {
+    const whole = (/** @type {any} */ lane) => !lane.rest && /^\p{L}{2,}$/u.test(lane.label);
+    const words = [
+      ...figure.lanes.filter(whole).slice(0, CHOICES),
+      ...(figure.rival ? [figure.rival] : []),
+    ];
+    const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
+      a.localeCompare(b),
+    );
+    const few = labels.length < 2; // which are no choice
+    const offered = few ? [] : labels;
+    bus.tell({
+      stage: { ...questionOf(figure), words: offered },
+    });
+    field.placeholder = say(few ? "type_alone" : "type");
+    choices.replaceChildren(
+      ...offered.map((label) =>
+        make(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": `${label === figure.yours}`,
+            onclick: () => {
+              guess(label);
+              vote(view);
+            },
+            data: { focus: `guess ${label}` },
+          },
+          label,
+        ),
+      ),
+    );
+  };
+  if (!figure.out || figure.isLate) view.beam.choose();
+  else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
+  return make(
+    "div",
+    "stage",
+    make("div", { class: "cone", "aria-hidden": "true" }),
+    line,
+    make("div", "row", choices, field),
+    make("div", "row", light, make("span", "hint", say("enter"))),
+  );
+}
+
+/** Send a student's guess to the class, where that is what it is asked. @param {View} view */
+export function vote(view) {
+  const { lesson } = bus.now;
+  if (!lesson || lesson.key || lesson.alone) return;
+  const figure = now(view);
+  const hint = (/** @type {string} */ words) =>
+    view.root.querySelector(".stage .hint")?.replaceChildren(words);
+  const word = guesses()[guessKey(figure)] || "";
+  bus.tell({ guessed: { word, text: questionOf(figure).text, failed: hint } });
+  if (isKept()) hint(say("waits_for_teacher"));
+}
