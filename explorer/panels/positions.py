@@ -323,17 +323,21 @@ def _norms(selection: StreamSelection, sums: positions.PositionSum) -> Bars:
     words = sentences(CONCEPT, "sentence")
     tokens = selection.stream.tokens
     visible = window(len(tokens), (selection.token,), N_ROWS)
-    parts = (sums.word, sums.encoding, sums.both)
+    parts = dict(zip(words.lines("parts"), (sums.word, sums.encoding, sums.both)))
+    note = truncation_note(len(visible), len(tokens))
+    if len({power(float(norm)) for norm in sums.encoding}) == 1:  # bars of one length say nothing
+        del parts[words.lines("parts")[1]]
+        note = " ".join(filter(None, (words("alike", norm=power(float(sums.encoding[0]))), note)))
     return Bars(
         title=words("norms"),
-        note=truncation_note(len(visible), len(tokens)),
+        note=note,
         select=("token",),
-        columns=words.lines("parts"),
+        columns=tuple(parts),
         rows=tuple(
             BarRow(
                 f"{at} {tokens[at]}",
-                tuple(float(part[at]) for part in parts),
-                tuple(fixed(float(part[at])) for part in parts),
+                tuple(float(part[at]) for part in parts.values()),
+                tuple(fixed(float(part[at])) for part in parts.values()),
                 selected=at == selection.token,
                 key=str(at),
             )
@@ -641,7 +645,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
 def _change(before: float, after: float) -> str:
     """What is said of a probability that becomes another: that there is no clear guess where both
     are small, that it hardly changes where it does neither by points nor by a factor."""
-    if max(before, after) < opening.TURNS:
+    if max(before, after) < opening.LEADS:
         return "unclear"
     if abs(after - before) < opening.TURNS and max(before, after) < FACTOR * min(before, after):
         return "hardly"

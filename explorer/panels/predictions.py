@@ -109,7 +109,7 @@ class Prediction:
 def word(
     run: Run,
     token: Predicted = OPENS,
-    word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+    word: Annotated[int | None, Choice(of="text", help="id of the selected word")] = None,
     hidden: HiddenOrWord = "",
 ) -> Panel:
     """The most likely words at a token of the sentence, the actual one among them, and how sure the
@@ -146,7 +146,7 @@ def word(
 def cloze(
     run: Run,
     token: Predicted = OPENS,
-    word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+    word: Annotated[int | None, Choice(of="text", help="id of the selected word")] = None,
     hidden: HiddenOrWord = "",
     several: Annotated[bool, Choice(of="text", help="a press hides one word more")] = False,
 ) -> Panel:
