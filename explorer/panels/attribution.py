@@ -207,8 +207,11 @@ def _headline(on: LogitParts, told: Part) -> str:
     word: each with the sign of its bar, and toward which of two words; or that the parts are many
     small ones, by which a word leads or does not."""
     words, logit = sentences(CONCEPT, "logit"), on.attribution.logit
+    bias = sum(each.value for each in on.attribution.parts if each.kind == "bias")
+    is_behind = told.kind != "bias" and abs(bias) > abs(told.value)
+    most_comes = words("most_comes_but" if is_behind else "most_comes")
     if not on.against:
-        return words("most", part=_name(told), most=signed(told.value, 2))
+        return words("most", part=_name(told), most=signed(told.value, 2), most_comes=most_comes)
     if told.kind == "bias" or not _stands_out(on, told):
         of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
         likelier, other = (on.word, on.against)[:: 1 if logit >= 0 else -1]
@@ -218,7 +221,7 @@ def _headline(on: LogitParts, told: Part) -> str:
     def said(name: str, part: Part) -> str:
         toward = on.word if part.value > 0 else on.against
         slots = {"part": _name(part), "most": signed(part.value, 2), "toward": toward}
-        return words(name, **slots, key=_reads(on, part))
+        return words(name, **slots, key=_reads(on, part), most_comes=most_comes)
 
     if _reads(on, told):
         return said("pushes_reads", told)
