@@ -18,6 +18,7 @@ from explorer.figures.formatting import (
     enough_digits,
     fixed,
     named_word,
+    ordinal,
     plural,
     power,
     probability,
@@ -321,6 +322,7 @@ def _actual(on: Prediction, likely: list[Candidate]) -> str:
         return ""
     own = next(each for each in on.words if each.id == on.actual)
     slots = {"word": named_word(on.unmarked(on.labels[own.id])), "p": whole_percent(own.own)}
+    slots["place"] = ordinal(own.rank + 1)
     return sentences(CONCEPT, "cloze")("comes_next" if on.kind == "next" else "was", **slots)
 
 
