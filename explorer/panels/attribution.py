@@ -211,7 +211,9 @@ def _headline(on: LogitParts, told: Part) -> str:
     is_behind = told.kind != "bias" and abs(bias) > abs(told.value)
     most_comes = words("most_comes_but" if is_behind else "most_comes")
     if not on.against:
-        return words("most", part=_name(told), most=signed(told.value, 2), most_comes=most_comes)
+        return words(
+            "most", part=_part_in_words(told), most=signed(told.value, 2), most_comes=most_comes
+        )
     if told.kind == "bias" or not _stands_out(on, told):
         of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
         likelier, other = (on.word, on.against)[:: 1 if logit >= 0 else -1]
@@ -220,7 +222,7 @@ def _headline(on: LogitParts, told: Part) -> str:
 
     def said(name: str, part: Part) -> str:
         toward = on.word if part.value > 0 else on.against
-        slots = {"part": _name(part), "most": signed(part.value, 2), "toward": toward}
+        slots = {"part": _part_in_words(part), "most": signed(part.value, 2), "toward": toward}
         return words(name, **slots, key=_reads(on, part), most_comes=most_comes)
 
     if _reads(on, told):
@@ -231,7 +233,7 @@ def _headline(on: LogitParts, told: Part) -> str:
     return " ".join(lines)
 
 
-def _name(part: Part) -> str:
+def _part_in_words(part: Part) -> str:
     """A part in a sentence."""
     kind = "cross" if part.kind == "head" and part.attention == "cross" else part.kind
     names = named("score_parts", "names")

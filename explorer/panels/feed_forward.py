@@ -128,9 +128,7 @@ def units(
     slots = {
         "unit": unit,
         "share": percent(float(shares[unit])),
-        "written": words("written", words=", ".join(f"“{each}”" for each in named[unit]))
-        if named.get(unit)
-        else "",
+        "written": _words_quoted(named.get(unit, [])),
         "word": selection.word,
         "above": f"{above:,}",
         "are": "is" if above == 1 else "are",
@@ -189,6 +187,12 @@ def _told_of(
     if opened is None and is_read and not loaded(recording).capabilities.no_readout:
         finding += words("no_answer")
     return finding
+
+
+def _words_quoted(named: list[str]) -> str:
+    """What a unit is said to write, as a part of a sentence."""
+    said = ", ".join(f"“{each}”" for each in named)
+    return sentences(CONCEPT, "units")("written", words=said) if named else ""
 
 
 def _longest(
