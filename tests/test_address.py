@@ -39,8 +39,8 @@ def test_a_name_in_an_address_means_one_thing() -> None:
 
 
 def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> None:
-    assert {"token", "mate", "beam", "said"} <= set(url_state.depending_on("text"))
-    assert {"layer", "head", "attention", "word"} <= set(url_state.depending_on("model"))
+    assert {"token", "mate", "beam", "said", "word"} <= set(url_state.depending_on("text"))
+    assert {"layer", "head", "attention"} <= set(url_state.depending_on("model"))
     assert not {"view", "tone", "edits", "plane"} & set(url_state.depending_on("text", "model"))
     for name in url_state.depending_on("text", "model"):
         assert url_state.default(name) == "", "forgotten means nothing chosen"

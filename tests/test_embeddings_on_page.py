@@ -72,7 +72,7 @@ def test_a_word_in_two_contexts_is_compared_with_other_words() -> None:
     assert own.y[0] == pytest.approx(1, abs=SUMMED)
     assert own.y[-1] == pytest.approx(cosine(one, two), abs=SUMMED)
     assert others.y[-1] == pytest.approx(float(np.mean(pairs)), abs=SUMMED)
-    assert f"is 1.00 at the embedding and {own.y[-1]:.2f} after" in panel.finding
+    assert f"their cosine falls from 1.00 to {own.y[-1]:.2f}." in panel.finding
     assert f"{others.y[-1]:.2f} on average" in panel.finding
     missing = embeddings.contexts(Run("encoder", FRUIT), token=8, second=DEVICES)
     assert "is not in the second text" in missing.finding

@@ -85,7 +85,7 @@ def test_the_unit_that_opens_writes_the_answer_with_the_largest_share() -> None:
     assert panel.at["layer"] == layer and panel.at["token"] == token
     (row,) = (each for each in panel.figures[0].rows if each.selected)
     assert row.key == str(unit) and row.values[0] == pytest.approx(share)
-    said = f"“{answer}”, unit {unit} brings most: {row.texts[0]} of what"
+    said = f"Unit {unit} writes the model’s answer “{answer}”: {row.texts[0]} of what"
     assert said in panel.finding and any("Flow hides" in line for line in panel.details)
     assert answer in row.label.partition(": ")[2].split(", ")
 

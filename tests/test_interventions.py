@@ -268,6 +268,9 @@ def test_a_word_is_taken_out_by_a_press_and_put_back_by_another() -> None:
         assert row.values == (pytest.approx(p[it]),)
         assert loaded.labels([int(p.argmax())]) == [top] and (top == "it") != ("→" in row.texts[0])
     assert panel.finding == "Without “cold” the model says “he”, and no longer “it”."
+    before = tenths(bars.rows[0].outline)
+    assert panel.title.endswith(f"“it” is hidden, and the model guesses “it”, {before}")
+    assert f"Dashed: {before}, " in bars.note
     out = Run("encoder", WAITER, from_line(bars.rows[-1].key))
     (again,) = panels.words_out(out, token=at).figures
     assert [row.key for row in again.rows] == [*(row.key for row in bars.rows[:-1]), ""]

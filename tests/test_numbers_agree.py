@@ -124,7 +124,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         [
             abs(value)
             for value, kind in zip(panel.table["contribution"], panel.table["kind"])
-            if kind
+            if kind and not (kind == "bias" and panel.finding.startswith("Apart from the biases"))
         ],
     ),
     "soft_lookup.messages": lambda panel, token: (
@@ -223,16 +223,19 @@ def of_head(panel: Panel) -> str:
     return f"L{layer} H{head}"
 
 
-def changes(panel: Panel) -> list[float]:
-    """How much each experiment changes the probability of the model's own prediction."""
-    own, *others = panel.table["probability"]
-    return [abs(p - own) for p in others]
+def changes(panel: Panel) -> dict[str, float]:
+    """How much each experiment changes the probability of the model's own prediction; of those that
+    put another word first alone, where there are some."""
+    (own, word), *others = zip(panel.table["probability"], panel.table["top prediction"])
+    named = dict(zip(panel.table["experiment"][1:], others))
+    turned = {name: each for name, each in named.items() if each[1] != word}
+    return {name: abs(p - own) for name, (p, _) in (turned or named).items()}
 
 
 def changed_by(panel: Panel) -> float:
     """How much the experiment changes it that the sentence calls the strongest."""
     name = re.findall(r"“(.+?)” changes the prediction most", panel.finding)[0]
-    return changes(panel)[panel.table["experiment"].index(name) - 1]
+    return changes(panel)[name]
 
 
 def marked_change(panel: Panel) -> tuple[str, list[float]]:
@@ -250,7 +253,7 @@ def marked_change(panel: Panel) -> tuple[str, list[float]]:
 LARGEST_OF_TWO: dict[str, tuple[str, Callable[[Panel], tuple[str, list[float]]]]] = {
     "interventions.experiments": (
         "changes the prediction most",
-        lambda panel: (f"{changed_by(panel):.6f}", changes(panel)),
+        lambda panel: (f"{changed_by(panel):.6f}", list(changes(panel).values())),
     ),
     "interventions.effect": (
         "changed most",

@@ -742,10 +742,9 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
     assert head.values[0] == pytest.approx(part.value) and head.key == key
     for word in loaded_model.labels([7] if other is None else [7, other]):
         assert f"“{word}”" in panel.finding
-    lead = -1 if other is not None and expected < 0 else 1
     of_text = [each for each in taken.parts if each.kind != "bias"]
-    most = max(of_text, key=lambda each: lead * each.value)
-    assert "Many small parts" in panel.finding or signed(lead * most.value, 2) in panel.finding
+    most = max(of_text, key=lambda each: abs(each.value))
+    assert "Many small parts" in panel.finding or signed(most.value, 2) in panel.finding
     with pytest.raises(ValueError, match="compared with itself"):
         every()["attribution.logit"](run, token=3, word=7, against=7)
 
@@ -867,14 +866,14 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
         finding = panels_on(clean(app))[0]["finding"]
         rows = panels_on(app)[0]["figures"][1]["rows"]
         expected = logits[word] - (0 if against is None else logits[against])
-        leads = f"by {fixed(abs(float(expected)), 2)} in the logit"
+        leads = f"is {fixed(abs(float(expected)), 2)} above that of"
         assert (f"is {signed(float(expected), 2)}." if against is None else leads) in finding
         assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=TOTAL)
-        assert ("leads" in finding) == (against is not None)
+        assert ("above that of" in finding) == (against is not None)
         assert rows[-1]["label"] == ("logit" if against is None else "difference of logits")
 
     compared(best, second)
-    assert f"“{two[0]}” leads “{two[1]}”" in panels_on(app)[0]["finding"]
+    assert f"the score of “{two[0]}” is " in panels_on(app)[0]["finding"]
     app.selectbox(key="word field").set_value(f"#{second}").run()
     compared(second, best)
     app.selectbox(key="against field").set_value(f"#{NO_WORD}").run()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from app_harness import asked_of, clean, page_at, panels_on
@@ -13,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import positions as laws
+from explorer.analysis.words import words as words_of
 from explorer.figures.formatting import power
 from explorer.panels import positions
 from explorer.panels.choice import EVERY
@@ -69,7 +68,7 @@ def test_the_guess_is_read_in_five_other_orders() -> None:
         return float(softmax(model.logits(there, "encoder", place))[id])
 
     assert typed.values[0] == pytest.approx(p(token), abs=STORED)
-    moves = laws.other_orders(stream, token)
+    moves = laws.other_orders(stream, words_of(stream, text), token)
     assert len({each.order(stream.special.tolist()).tobytes() for each in moves}) == 5
     for moved, row in zip(moves, others, strict=True):
         assert row.values[0] == pytest.approx(p(token, moved), abs=STORED)
@@ -86,21 +85,49 @@ def test_the_guess_is_read_in_five_other_orders() -> None:
 LONG = "We walked along the river until the old mill came into sight and the road turned north."
 
 
+MIXED = "No no मुझे चाय पसंद है because it is hot 🙃 and he likes it, too."
+
+
 @pytest.mark.parametrize("model", ["encoder", "decoder"])
-@pytest.mark.parametrize("text", [*SENTENCES[:10], "teh quikc bronw fox jumpd over it", LONG])
+@pytest.mark.parametrize(
+    "text", [*SENTENCES[:10], "teh quikc bronw fox jumpd over it", LONG, MIXED, "Bob bites 😀 now."]
+)
 def test_orders_are_of_whole_words_and_say_where_some_are_left_out(text: str, model: str) -> None:
     run = Run(model, text)
     try:
-        rows = positions.answer(run).figures[0].rows
+        panel = positions.answer(run)
     except ValueError as why:
-        assert "whole words" in str(why) or "no words" in str(why)
+        assert "other order" in str(why) or "no words" in str(why)
         return
-    whole = {*re.findall(r"\w+", text), "___"}
-    for row in rows:
-        words = row.label.removeprefix("as written: ")
-        assert {*re.findall(r"\w+", words)} <= whole and "\u2027" not in words
-        is_cut = len(re.findall(r"\w+", words)) < len(re.findall(r"\w+", text))
-        assert ("…" in words) == is_cut
+    grouped = words_of(run.recording().streams[0], text)
+    whole = [label for label, special in zip(grouped.labels, grouped.special) if not special]
+    (figure,) = panel.figures
+    for row in figure.rows:
+        read = row.label.removeprefix("as written: ").split(" ")
+        assert {*read} <= {*" ".join(whole).split(" "), "___", "…"}, "no piece of a word"
+        assert ("…" in read) == (len(read) < len(" ".join(whole).split(" ")))
+    assert ("several tokens" in figure.note) == bool((grouped.sizes > 1).any())
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("text", SENTENCES)
+def test_what_is_said_of_other_orders_is_what_their_chances_are(text: str) -> None:
+    """Of two chances below 5% there is no clear guess; "hardly" is neither 5 points nor half as
+    much again."""
+    try:
+        panel = positions.answer(Run("encoder", text))
+    except ValueError:
+        return
+    typed, *others = panel.figures[0].rows
+    (chosen,) = [row.values[0] for row in others if row.selected]
+    before = typed.values[0]
+    low, high = sorted((before, chosen))
+    if high < 0.05:
+        assert "no clear guess" in panel.finding
+    elif high - low < 0.05 and high < 1.5 * low:
+        assert "hardly matters" in panel.finding
+    else:
+        assert ("rises from" if chosen > before else "falls from") in panel.finding
 
 
 def test_a_guess_that_order_hardly_changes_is_said_to_be_so() -> None:

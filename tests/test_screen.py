@@ -16,6 +16,7 @@ from explorer.components import codec
 from explorer.panels.choice import EVERY
 from explorer.screens.screen import Screen, of_words, screen, screen_of
 from explorer.text import places
+from models.contract.edits import of_any_text
 from models.runtime.caching import is_kept
 from models.runtime.run import Run
 
@@ -161,6 +162,26 @@ def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:
         shown.chosen["head"],
     )
     assert "token" not in after.after("anatomy.weight", {"text": "The dog ran."})
+
+
+def test_another_text_keeps_the_edits_of_the_model_and_none_at_words_of_the_last() -> None:
+    head, mine = "ZeroHead:1:5:self", "HideWord:2:,PatchHead:The%20dog%20ran.:0:1:self"
+    edited = screen({"tab": "heads", "text": TEXT, "edits": f"{head},HideWord:2:"})
+    now = edited.after("", {"text": "The dog ran."})
+    assert now["edits"] == head and not screen(now).refused
+    assert edited.after("", {"model": "minilm"})["edits"] == head
+    assert edited.after("", {"head": "2"})["edits"] == f"{head},HideWord:2:"
+    assert of_any_text(f"{mine},{head}") == head
+    assert of_any_text("CutEdge:1:2:all:all:self") == "CutEdge:1:2:all:all:self"
+    for line in (
+        "HideToken:1",
+        "ShuffleTokens:1:2.3",
+        "CutEdge:1:2:4:all:self",
+        "SetNeuron:1:0:3:2:",
+    ):
+        assert of_any_text(line) == "", line
+    assert of_any_text("SetNeuron:1:0:3::") == "SetNeuron:1:0:3::"
+    assert of_any_text("no edit") == "no edit", "which the page says"
 
 
 def after(asked: dict[str, str], panel: str, **pressed: object) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_harness import TABS, clean, page_at, panels_on
+from app_harness import TABS, asked_of, clean, go, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
 
 from explorer.text import places
@@ -69,6 +69,18 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
         assert (shown.page, shown.model) == (places.ROWS[tab].nearest, "encoder")
     else:
         check_selection(app)
+
+
+@pytest.mark.parametrize("tab", ["edit", "word", "compare", "heads"])
+def test_an_edit_at_a_word_stays_with_its_text_and_the_page_says_so(tab: str) -> None:
+    left = sentences("frame", "edits")("left")
+    app = clean(page_at(tab, text=TEXT, edits="HideWord:2:,ZeroHead:1:5:self"))
+    assert left not in told(app)
+    app.session_state["wanted_text"] = "The dog ran home because it was tired."
+    clean(app.run())
+    assert app.session_state["edits"] == "ZeroHead:1:5:self" and left in told(app)
+    assert "HideWord" not in asked_of(app).get("edits", "")
+    assert left not in told(clean(go(app, "live")))
 
 
 @pytest.mark.parametrize(

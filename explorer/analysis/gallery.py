@@ -91,7 +91,8 @@ def orders(run: Run, word: str) -> FindMeasure:
         return float(_probabilities(read, at)[id])
 
     before = probability()
-    others = [probability(each) for each in positions.other_orders(first, at)]
+    moves = positions.other_orders(first, words.words(first, recording.text), at)
+    others = [probability(each) for each in moves]
     after = others[positions.median(others)]
     numbers = {"word": word, "before": before, "after": after, "n": len(others)}
     return FindMeasure(before - after, numbers)

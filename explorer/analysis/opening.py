@@ -511,6 +511,7 @@ def longest_jump(weights: np.ndarray, written: Sequence[str], source: Stream) ->
 # ---- an update -----------------------------------------------------------------------------------
 
 TURNS = 0.05  # of a probability, that a part changes before it is told
+LEADS = 0.05  # of a word's probability, below which the likeliest word is no clear guess
 
 
 @dataclass(frozen=True, eq=False)

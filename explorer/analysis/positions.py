@@ -14,9 +14,10 @@ import numpy as np
 
 from explorer.analysis.logit_lens import states
 from explorer.analysis.word_classes import is_word
+from explorer.analysis.words import Groups
 from explorer.figures.csv import Columns, long_form
 from models.contract.edits import ShuffleTokens
-from models.contract.recording import CONTINUES, Attention, Recording, Stream
+from models.contract.recording import Attention, Recording, Stream
 
 BASE = 10_000.0
 WIDEST, LONGEST = 1024, 512
@@ -471,16 +472,16 @@ N_ORDERS = 5  # beside the typed one
 MOST_DRAWS = 40
 
 
-def other_orders(stream: Stream, token: int) -> tuple[ShuffleTokens, ...]:
-    """N_ORDERS other orders of a text, fewer where it has no more: whole words change places, and
-    those of several tokens, the last word with what stands behind it, and the `token` keep theirs.
-    None where fewer than two words can move."""
+def other_orders(stream: Stream, of: Groups, token: int) -> tuple[ShuffleTokens, ...]:
+    """N_ORDERS other orders of a text, fewer where it has no more: whole words, `of` the stream,
+    change places, and those of several tokens, the last word with what stands behind it, and the
+    `token` keep theirs. None where fewer than two words can move."""
     tokens, special = stream.tokens, stream.special.tolist()
-    words = [at for at in range(len(tokens)) if not special[at] and is_word(tokens[at])]
+    words = [at for at, label in zip(of.starts, of.labels) if not special[at] and is_word(label)]
     if not words:
         return ()
-    parts = [at for at in range(1, len(tokens)) if tokens[at].startswith(CONTINUES)]
-    kept = {*parts, *(at - 1 for at in parts), *range(words[-1], len(tokens)), max(token, 0)}
+    parts = np.flatnonzero(of.sizes[of.of] > 1).tolist()
+    kept = {*parts, *range(words[-1], len(tokens)), max(token, 0)}
     stay = ".".join(map(str, sorted(kept)))
     orders: dict[tuple[int, ...], ShuffleTokens] = {}
     for seed in range(1, 1 + MOST_DRAWS):

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from explorer.wording import model_descriptions
+from models.contract.recording import CONTINUES
 
 FILE = Path(__file__).with_name("function_words.toml")
 APOSTROPHE = re.compile("['\u2019]")
@@ -62,6 +63,20 @@ class Language:
     auxiliaries: frozenset[str] = frozenset()
     verbs: frozenset[str] = frozenset()
     capitals: bool = False
+
+
+# Words of a vocabulary that no class is shown where nobody typed them.
+VULGAR = frozenset(
+    "arse arsehole ass asshole bastard bastards bitch bitches bollocks boner cock cocks crap cum "
+    "cunt dick dicks dildo fag faggot fart farted farting farts fuck fucked fucker fucking fucks "
+    "nigga nigger nude nudes orgasm penis piss pissed poop porn porno prick pussy rape raped "
+    "retard retarded shit shits shitty slut sluts tits turd vagina wank whore whores".split()
+)
+
+
+def is_fit(label: str) -> bool:
+    """True for a word of a vocabulary that may stand in a list of words: whole, and not vulgar."""
+    return label[:1] != CONTINUES and label.strip().casefold() not in VULGAR
 
 
 @cache

@@ -33,9 +33,11 @@ export function cloze(pen, figure, { x, y: top, width, height }) {
   const own = words.find(({ at }) => at === figure.selected);
   const left = height ? height - tall : Infinity;
   const { draw, high, line } = bars(pen, figure, own, { x, y: y + tall, width, height: left });
+  const isLast = own && words.every(({ top: each }) => each <= own.top);
+  const under = isLast ? own.top + HIGH * own.size * letter : tall; // through no other word
   if (own && rows)
     pen.line(
-      line.map(([a, b], i) => (i ? [a, b] : [a, y + own.top + HIGH * own.size * letter])),
+      line.map(([a, b], i) => (i ? [a, b] : [a, y + under])),
       look.border,
       { "stroke-width": 1.5 },
     );

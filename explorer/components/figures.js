@@ -304,7 +304,8 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   const { letter, look } = pen;
   const room = (/** @type {(strip: any) => string} */ of) =>
     Math.max(0, ...list.map((strip) => pen.width(of(strip))));
-  const sign = room((strip) => strip.sign) && letter;
+  const signs = room((strip) => strip.sign);
+  const sign = signs && Math.max(letter, signs + 0.4 * letter);
   const lengths = framed.map(([at, component]) => `${component} of ${list[at].values.length}`);
   const columns = framed.filter((_, i) => lengths.indexOf(lengths[i]) === i);
   const read = columns.length === 1 ? columns[0] : undefined; // the component that is read off
@@ -355,11 +356,11 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
     ]);
   }
   if (!columns.length) return list.length * pitch;
-  const named = columns.map(([, component]) => say("component", { m: component })).join(", ");
+  const named = say("component", { m: columns.map(([, component]) => component).join(", ") });
   const half = pen.width(named, FRAMED) / 2;
   const [at, component] = columns[0];
   const middle = left + ((component + 0.5) * wide) / list[at].values.length;
-  const place = Math.min(Math.max(left + half, middle), left + wide - half);
+  const place = Math.max(x + half, Math.min(Math.max(left + half, middle), left + wide - half));
   const style = { ...FRAMED, anchor: /** @type {"middle"} */ ("middle"), fill: look.primary };
   pen.text(place, y + list.length * pitch + 0.6 * letter, named, style);
   return list.length * pitch + 1.2 * letter;

@@ -114,7 +114,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const side = sides[0] ? pen.width(`${sides[0]} ↓`, { size: 0.8 }) : 0;
   const down = Math.max(side, widest(rows)) + 0.5 * letter;
   const broad = Math.min((width - down) / n, 6 * letter);
-  const upright = stretched && widest(columns) < broad - 0.4 * letter; // names above their columns
+  const fit = widest(columns) < broad - 0.4 * letter;
+  const upright = stretched && (fit || columns.every(isTick)); // names above their columns
   const across = upright ? 1.4 * letter : widest(columns) + 0.5 * letter;
   const legend = 1.6 * letter;
   const pane = pen.scrolls && scrolls && (width - down) / n < READABLE * letter;
@@ -158,7 +159,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const pitch = (pen.screen || pen.least ? PITCH : CALM) * pen.type(size);
   const [wantedY, wantedX] = figure.named || [[], []];
   const [atX, atY] = [
-    named(marked[1], wantedX, columns, wide, pitch),
+    named(marked[1], wantedX, columns, wide, upright && !fit ? widest(columns) + letter : pitch),
     named(marked[0], wantedY, rows, high1, pitch),
   ];
   if (!isRead(pen)) unnamed(pen, rows, atY.size, columns, atX.size);

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import exp, log
 from typing import Annotated, Any
 
@@ -43,7 +43,7 @@ from explorer.panels.selection import (
     why_at_the_end,
 )
 from explorer.panels.spec import Panel
-from explorer.wording.templates import sentences
+from explorer.wording.templates import named, sentences
 from models.contract.recording import Attention, Recording, Stream, from_end
 from models.contract.results import Attribution, Neurons, Part
 from models.runtime.caching import loaded
@@ -135,11 +135,11 @@ def _strongest_ffn(run: Run, chosen: Mapping[str, Any]) -> int | None:
 
 WORD_HELP = FIELDS("help")
 WordId = Annotated[
-    int | None, Choice(_word_options, "Logit of", of="model", typed=typed_word, help=WORD_HELP)
+    int | None, Choice(_word_options, "Logit of", of="text", typed=typed_word, help=WORD_HELP)
 ]
 OtherId = Annotated[
     int | None,
-    Choice(_other_options, "Compared with", of="model", typed=typed_word, help=WORD_HELP),
+    Choice(_other_options, "Compared with", of="text", typed=typed_word, help=WORD_HELP),
 ]
 
 
@@ -192,18 +192,10 @@ def logit(
 
 
 def _told(on: LogitParts) -> Part:
-    """The part that the headline is about: of those that speak for the word that leads the largest
-    head that reads a word of the text, where it stands out, else the largest that depends on the
-    text; without such the largest of all."""
-    sign, parts = _sign(on), logit_lens.largest_parts(on.attribution)
-    speak = [each for each in parts if each.kind != "bias" and each.value * sign > 0]
-    heads = (each for each in speak if _stands_out(on, each) and _reads(on, each))
-    return next(heads, speak[0] if speak else parts[0])
-
-
-def _sign(on: LogitParts) -> int:
-    """1 where the word leads the one that it is compared with, and without that one; else -1."""
-    return -1 if on.against and on.attribution.logit < 0 else 1
+    """The part that the headline is about: the largest of those that depend on the text, which is
+    the longest bar that is drawn first; without such the largest of all."""
+    parts = logit_lens.largest_parts(on.attribution)
+    return next((each for each in parts if each.kind != "bias"), parts[0])
 
 
 def _stands_out(on: LogitParts, part: Part) -> bool:
@@ -211,23 +203,43 @@ def _stands_out(on: LogitParts, part: Part) -> bool:
 
 
 def _headline(on: LogitParts, told: Part) -> str:
-    """Sentence on a part: for which of two words it is, or that it is one of many small ones, by
-    which a word leads or does not. Biases do not depend on the text and are never told as one."""
-    words, sign = sentences(CONCEPT, "logit"), _sign(on)
-    slots: dict[str, object] = {
-        "part": logit_lens.part_name(told),
-        "most": signed(told.value, 2),
-    }
+    """Sentences on the largest part, and on the largest head among the bars that reads another
+    word: each with the sign of its bar, and toward which of two words; or that the parts are many
+    small ones, by which a word leads or does not."""
+    words, logit = sentences(CONCEPT, "logit"), on.attribution.logit
+    bias = sum(each.value for each in on.attribution.parts if each.kind == "bias")
+    is_behind = told.kind != "bias" and abs(bias) > abs(told.value)
+    most_comes = words("most_comes_but" if is_behind else "most_comes")
     if not on.against:
-        return words("most", **slots)
-    likelier, other = (on.word, on.against)[::sign]
-    slots |= {"word": likelier, "against": other, "layer": told.layer, "head": told.head}
-    if told.kind != "bias" and told.value * sign > 0 and _stands_out(on, told):
-        slots["most"] = signed(abs(told.value), 2)
-        key = _reads(on, told)
-        return words("reads" if key else "pushes", **slots, key=key)
-    of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
-    return words("small" if of_text * sign > 0 else "any_text", **slots)
+        return words(
+            "most", part=_part_in_words(told), most=signed(told.value, 2), most_comes=most_comes
+        )
+    if told.kind == "bias" or not _stands_out(on, told):
+        of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
+        likelier, other = (on.word, on.against)[:: 1 if logit >= 0 else -1]
+        kind = "small" if of_text * logit > 0 else "any_text"
+        return words(kind, word=likelier, against=other)
+
+    def said(name: str, part: Part) -> str:
+        toward = on.word if part.value > 0 else on.against
+        slots = {"part": _part_in_words(part), "most": signed(part.value, 2), "toward": toward}
+        return words(name, **slots, key=_reads(on, part), most_comes=most_comes)
+
+    if _reads(on, told):
+        return said("pushes_reads", told)
+    drawn = [each for each in logit_lens.largest_parts(on.attribution) if each.kind != "bias"]
+    heads = (each for each in drawn[:N_PARTS] if _stands_out(on, each) and _reads(on, each))
+    lines = [said("pushes", told), *(said("head", each) for each in islice(heads, 1))]
+    return " ".join(lines)
+
+
+def _part_in_words(part: Part) -> str:
+    """A part in a sentence."""
+    kind = "cross" if part.kind == "head" and part.attention == "cross" else part.kind
+    names = named("score_parts", "names")
+    if kind not in names:
+        return logit_lens.part_name(part)
+    return names[kind].format(layer=part.layer, head=part.head)
 
 
 def _reads(on: LogitParts, part: Part) -> str:
@@ -517,7 +529,8 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     is_two = bool(on.against) and not loaded(on.at.recording).capabilities.classes
     name = "strongest_two" if is_two else "strongest"
     title = words(name, word=on.word, against=on.against)
-    return Bars(title=title, select=("part",), columns=("",), rows=tuple(rows))
+    note = words("score") if is_two else ""
+    return Bars(title=title, note=note, select=("part",), columns=("",), rows=tuple(rows))
 
 
 def _ratio(exponent: float) -> str:
@@ -675,9 +688,9 @@ def _of_neuron(units: Neurons, unit: int) -> tuple[str, str]:
         ),
         words(
             "up_and_down",
-            rising=plural(totals.n_up, "neuron"),
+            rising=plural(totals.n_up, "unit"),
             up=signed(totals.up),
-            falling=plural(totals.n_down, "neuron"),
+            falling=plural(totals.n_down, "unit"),
             down=signed(totals.down),
         ),
     )

@@ -14,6 +14,7 @@ from explorer.analysis.attention import numbered
 from explorer.analysis.embeddings import CONTEXTS, MEASURES, Anchors, Scene, cosine
 from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
+from explorer.analysis.word_classes import is_fit
 from explorer.analysis.words import words as words_in
 from explorer.figures.csv import Columns, stacked
 from explorer.figures.formatting import fixed, percent, percent_texts
@@ -41,6 +42,8 @@ ANCHORS = "fruit, tree, juice / mac, os, app"  # for a word of two senses, such 
 LOST = 0.05  # a cosine above that of other words, up to which a word is not known again
 UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
 N_NEAR = 5  # words of the vocabulary, at each state
+MOST_LETTERS = 100  # of the second text that stand in a sentence
+N_LOOKED_AT = 24  # for as many that are fit to be shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +131,16 @@ def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
     stream, token, recording = _stream(run, chosen), chosen.get("token"), run.recording()
     if run.loaded.recorded is not None or not reads_source(run, chosen):
         return ""
-    if token is None and (opened := _alone(run, chosen)) is not None:
-        return opened.alone
-    start, end = stream.spans[token] if token is not None else (0, 0)
+    if token is None:
+        if (opened := _alone(run, chosen)) is not None:
+            return opened.alone
+        found = opening.contrasted(recording, stream)
+        if found is None or found.alone:  # a sentence with another word would say nothing of it
+            return ""
+        token = found.token
+    start, end = stream.spans[token]
     word = recording.text[max(0, start) : max(0, end)].strip()
-    if token is not None and not word:
+    if not word:
         return ""
     read = words_in(stream, recording.text)
     whole = [label for label, size in zip(read.labels, read.sizes) if size == 1]
@@ -140,8 +148,6 @@ def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
     if not other:
         return ""
     there = Run(run.model, other, run.edits).recording().streams[0]
-    if token is None:
-        token = opening.shared_word(stream, there)
     return other if embeddings.matching_token(stream, token, there) is not None else ""
 
 
@@ -176,7 +182,11 @@ def shown_token(run: Run, chosen: Mapping[str, Any]) -> int:
         return int(token)
     if (opened := _alone(run, chosen)) is not None:
         return opened.token
-    return opening.shared_word(stream, _other(run, chosen))
+    other = _other(run, chosen)
+    found = opening.contrasted(run.recording(), stream)
+    if found is not None and not str(chosen.get("second", "")).strip():
+        return found.token
+    return opening.shared_word(stream, other)
 
 
 def _mate(run: Run, chosen: Mapping[str, Any]) -> int | None:
@@ -456,14 +466,20 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     if is_two and _is_alone(on):
         scale = words("scale") + (words("scale_others", **beside) if beside else "")
         moved = "by_itself" if values[0, -1] <= UNMOVED else "by_itself_still"
-        if beside and values[0, -1] <= values[1, -1] + LOST:
+        low = float(values[1, -1]) if beside else 0.0
+        if beside and values[0, -1] <= low + LOST:
             moved = "by_itself_lost"
-        return f"{words(moved, **slots)}{scale}."
+        how = min(2, int(3 * max(0.0, float(values[0, -1]) - low) / (1 - low)))
+        return f"{words(moved, how=words.lines('how')[how], **slots)}{scale}."
     if not is_two:
         more = words("alone_baseline", **beside) if beside else ""
         return words("alone", **slots) + more
-    name = "changes" if values[0, -1] <= UNMOVED else "still"
-    return words(name, **slots) + (words("baseline", **beside) if beside else "")
+    is_one = cosines[0] == fixed(1)  # at the embedding
+    name = "still" if values[0, -1] > UNMOVED else "changes" if is_one else "changes_other"
+    text = spec.read_text(on.recordings[1])
+    text = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+    more = words("baseline", **beside) if beside else ""
+    return words(name, **slots) + words("context", text=text) + more
 
 
 def _fitted(on: WordPath) -> str:
@@ -633,8 +649,16 @@ def neighbours(
 
 @kept
 def _nearest_ids(recording: Recording, stream: str, token: int) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of the words nearest to a token at each site (site, rank), and their cosines."""
-    return loaded(recording).nearest(recording.stream(stream).resid[:, token], N_NEAR)
+    """The ids of the words nearest to a token at each site (site, rank), and their cosines: of
+    those that are fit to be shown, and the token itself."""
+    model, of = loaded(recording), recording.stream(stream)
+    ids, cosines = model.nearest(of.resid[:, token], N_LOOKED_AT)
+    own, known = int(of.ids[token]), dict[int, bool]()
+    for row in ids:
+        known |= dict(zip(row.tolist(), map(is_fit, model.labels(row.tolist()))))
+    unfit = np.array([[each != own and not known[each] for each in row] for row in ids.tolist()])
+    first = np.argsort(unfit, axis=1, kind="stable")[:, :N_NEAR]
+    return np.take_along_axis(ids, first, 1), np.take_along_axis(cosines, first, 1)
 
 
 def _nearest(on: WordPath, text: int, token: int) -> tuple[list[list[str]], np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import ffn, flow, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.terminology import unit_formula
-from explorer.analysis.word_classes import is_word
+from explorer.analysis.word_classes import is_fit, is_word
 from explorer.figures import kinds
 from explorer.figures.formatting import Written, fixed, percent, plural
 from explorer.figures.kinds import (
@@ -39,7 +39,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import Sentences, sentences
-from models.contract.recording import CONTINUES, from_end
+from models.contract.recording import from_end
 from models.contract.results import FFNActivations
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -128,7 +128,7 @@ def units(
     slots = {
         "unit": unit,
         "share": percent(float(shares[unit])),
-        "written": words("written", words=", ".join(named[unit])) if named.get(unit) else "",
+        "written": _words_quoted(named.get(unit, [])),
         "word": selection.word,
         "above": f"{above:,}",
         "are": "is" if above == 1 else "are",
@@ -140,7 +140,8 @@ def units(
         title=words("title", layer=layer),
         finding=words("finding", **slots)
         if is_covered
-        else _told_of(words, slots, opened, unit, nearest, selection),
+        else _told_of(words, slots, opened, unit, nearest, selection)
+        + _longest(words, shares, int(order[0]), opened, unit),
         figures=(
             _units(shares, listed, unit, named, shows.ffn_biases, selection.word),
             _tokens(selection, hidden, unit),
@@ -186,6 +187,21 @@ def _told_of(
     if opened is None and is_read and not loaded(recording).capabilities.no_readout:
         finding += words("no_answer")
     return finding
+
+
+def _words_quoted(named: list[str]) -> str:
+    """What a unit is said to write, as a part of a sentence."""
+    said = ", ".join(f"“{each}”" for each in named)
+    return sentences(CONCEPT, "units")("written", words=said) if named else ""
+
+
+def _longest(
+    words: Sentences, shares: np.ndarray, top: int, opened: opening.HiddenUnit | None, unit: int
+) -> str:
+    """Sentence on the unit with the largest share where that of the answer is told."""
+    if opened is None or opened.unit != unit or top == unit:
+        return ""
+    return words("longest", unit=top, share=percent(float(shares[top])))
 
 
 def _in_sight(
@@ -315,7 +331,7 @@ def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> l
     near = [
         label
         for id, label, of in nearest
-        if of >= least and is_word(label) and label[:1] != CONTINUES and not model.is_special(id)
+        if of >= least and is_word(label) and is_fit(label) and not model.is_special(id)
     ]
     return near[:N_NAMED]
 
@@ -323,7 +339,8 @@ def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> l
 def _cosines(nearest: Nearest, unit: int) -> tuple[str, ...]:
     """Sentence on how similar words are to what a unit writes; nothing where there are none."""
     words = sentences(CONCEPT, "units")
-    each = [words("near", word=label, cosine=fixed(cosine)) for _, label, cosine in nearest]
+    fit = ((label, cosine) for _, label, cosine in nearest if is_fit(label))
+    each = [words("near", word=label, cosine=fixed(cosine)) for label, cosine in fit]
     return (words("nearest", unit=unit, words=", ".join(each)),) if each else ()
 
 
@@ -347,7 +364,7 @@ def network(
     name = shows.gate or ffn.activation_of(hidden) or words("activation")
     slots: dict[str, Any] = {
         **{"layer": layer, "word": selection.word, "token": selection.token, "name": name},
-        **{"n": f"{n:,}", "d": f"{d:,}", "times": f"{n / d:g}" if n % d == 0 else fixed(n / d, 1)},
+        **{"n": f"{n:,}", "d": f"{d:,}"},
         **{"below": f"{int((hidden.before <= 0).sum()):,}", "half": f"{fewest or 0:,}"},
     }
     kind = "gated" if shows.gate else "relu" if name == "ReLU" else "smooth"

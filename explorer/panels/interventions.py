@@ -11,6 +11,7 @@ import numpy as np
 
 from explorer.analysis import interventions, offers, opening
 from explorer.analysis import words as words_analysis
+from explorer.analysis.attention import argmax_id
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.analysis.word_classes import is_word
 from explorer.figures.csv import Cells
@@ -24,7 +25,7 @@ from explorer.figures.formatting import (
     tenths,
 )
 from explorer.figures.kinds import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
-from explorer.panels import spec
+from explorer.panels import flow_way, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
     ATTENTION,
@@ -40,7 +41,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text import head_naming
-from explorer.wording.templates import sentences
+from explorer.wording.templates import named, sentences
 from models import model_names
 from models.contract.cancellation import expect_wanted
 from models.contract.edits import (
@@ -282,12 +283,32 @@ def _changed(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
                 return changed_head(run, attention=on.attention.name)[at]
         except ValueError:  # numbers that overflow, which the panel says
             pass
-        return opening.head(on.recording, on.attention)[at]
+        return _answering(at)(run, chosen)
 
     return place
 
 
-TRAINED_LAYER, TRAINED_HEAD = _as_trained(LAYER), _as_trained(HEAD)
+def _answering(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
+    """The layer, 0, or the head, 1, from which the guess comes, as Flow has it, where there is one
+    of the attention; else those that the attention opens on."""
+
+    def place(run: Run, chosen: Mapping[str, Any]) -> int:
+        name = chosen.get("attention") or ""
+        selected = select(replace(run, edits=()), attention=name)
+        on = pair(run, chosen.get("token"))
+        if loaded(on.plain).capabilities.logits:
+            drawn = record_edited(on.plain, on.hidden)
+            answer = argmax_id(loaded(drawn).logits(drawn, on.at.stream.name, on.at.token))
+            found = flow_way.answering_head(on.plain, drawn, on.at.token, answer)
+            if found and (not name or found.attention.name == selected.attention.name):
+                return found[1:3][at]
+        return opening.head(selected.recording, selected.attention)[at]
+
+    return place
+
+
+TRAINED_LAYER = replace(_as_trained(LAYER), suits=_answering(0))
+TRAINED_HEAD = replace(_as_trained(HEAD), suits=_answering(1))
 TrainedAttention = Annotated[str, _as_trained(ATTENTION)]
 TrainedLayer = Annotated[int, TRAINED_LAYER]
 TrainedHead = Annotated[int, TRAINED_HEAD]
@@ -308,6 +329,8 @@ Compared = Annotated[
     ),
 ]
 
+
+MEANS = named(CONCEPT, "means")  # what experiments do, by their names
 
 # ---- experiments ---------------------------------------------------------------------------------
 
@@ -360,8 +383,8 @@ def experiments(
     n = len(on.plain.streams[0].tokens)
     if n > MAX_TOKENS:
         raise ValueError(words("long", n=n, most=MAX_TOKENS))
-    named = named_experiments(on.plain, layer, head, selected.attention.name)
-    if not named:
+    asked = named_experiments(on.plain, layer, head, selected.attention.name)
+    if not asked:
         raise ValueError(words("closed", model=selected.model))
     plain = on.prediction(())
     word, p = "", float("nan")
@@ -371,7 +394,7 @@ def experiments(
             float(plain.before[plain.top_before]),
         )
     rows = [_Outcome(words("none"), "", p, "", 0.0)]
-    rows += [_outcome(on, selected, name, edits) for name, edits in named.items()]
+    rows += [_outcome(on, selected, name, edits) for name, edits in asked.items()]
     by_word = bool(word)
     columns = (words("p", word=word),) if by_word else ()
     return Panel(
@@ -384,7 +407,9 @@ def experiments(
                 columns=(*columns, words("attention")),
                 rows=tuple(row.bars(by_word) for row in rows),
                 header=words("header"),
-                note=words("note"),
+                note=" ".join(
+                    (words("note"), *(MEANS[row.name] for row in rows if row.name in MEANS))
+                ),
                 hint=words("hint"),
             ),
         ),
@@ -465,6 +490,10 @@ def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
     slots = {"word": word, "before": tenths(p), "experiment": most.name}
     if not abs(most.p - p) >= NOTICED:
         return words("finding_none", **slots)
+    if turned := [row for row in rows[1:] if row.top and np.isfinite(row.p)]:
+        most = min(turned, key=lambda row: row.p)
+        slots |= {"experiment": most.name, "top": most.top}
+        return words("turns", n=len(turned), after=_percent(most.p), **slots)
     finding = words("rises" if most.p > p else "falls", after=_percent(most.p), **slots)
     if abs(p - rows[1].p) < NOTICED:
         finding += " " + words("finding_head", experiment=rows[1].name)
@@ -717,13 +746,16 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
         rows.append(BarRow(labels[place], (p,), (text,), not line, line, before))
     turning = {place: top for place, top in zip(left, tops) if changes[place].top_after != id}
     finding = words("no_word", word=word, before=tenths(before))
-    if turning:
-        most = min(turning, key=left.__getitem__)
+    if turning:  # a model that now says the word itself comes last
+        said = {place: top.casefold() == labels[place].casefold() for place, top in turning.items()}
+        most = min(turning, key=lambda place: (said[place], left[place]))
         out = sentences(CONCEPT, "shared")("word_out", word=labels[most])
         without = sentences(CONCEPT, "effect")
         finding = without("without", out=out, first=word, second=turning[most])
+    slots = {"hidden": on.at.word, "word": word, "before": tenths(before)}
+    asks = "hidden" if on.hidden else "next" if on.plain.model.kind != "encoder" else "seen"
     return Panel(
-        title=words("title"),
+        title=words(f"title_{asks}", **slots),
         finding=finding,
         figures=(
             Bars(
@@ -733,7 +765,7 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
                 rows=tuple(rows),
                 high=1.0,
                 header=words("header"),
-                note=words("note"),
+                note=words("note", **slots),
                 hint=words("hint"),
             ),
         ),

@@ -100,6 +100,7 @@ EARLIER_WORDS = {
 }
 # How people write a head: layer 1, head 5 is "1.5".
 HEAD_OF_LAYER = re.compile(r"(\d+)\.(\d+)")
+EDITS = ("edits", "other_edits")  # the words that hold edits
 # A head that is switched off, as `edits` has it; a link says "off=1.5".
 SWITCHED_OFF = re.compile(r"ZeroHead:(\d+):(\d+):self")
 # Choices that opened a part of their tab before a link named the part: the part's choice and name.

@@ -379,7 +379,9 @@ def _finding(on: Reading) -> str:
     slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": on.probability}
     site = int(logit_lens.settled_sites(on.lens.rank)[on.token])
     name = logit_lens.site_name(on.lens.sites[min(site, last)])
-    leads = words("from_last" if site >= last else "from_site", site=name, **slots)
+    p_there = float(np.exp(on.lens.logprob[min(site, last), on.column]))
+    kind = "from_last" if site >= last else "from_site" if p_there >= opening.LEADS else "from_low"
+    leads = words(kind, site=name, p_there=tenths(p_there), **slots)
     parts = [words(f"finding_{on.asks}", leads=leads, **slots)]
     if whole := as_whole(on.whole.get(int(on.lens.final_id[on.column]))):
         parts.append(whole)

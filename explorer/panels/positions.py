@@ -13,6 +13,7 @@ from explorer.analysis import logit_lens, opening, positions
 from explorer.analysis.consistency import scale_text
 from explorer.analysis.predictions import without_mark
 from explorer.analysis.terminology import recording_norm_name, sees_all
+from explorer.analysis.words import words
 from explorer.figures.formatting import (
     EXP_LIMIT,
     Written,
@@ -72,8 +73,8 @@ VARIES = 1.05  # so many times as much as without positions
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
-N_WORDS_OF_ORDER = 14  # of each of these that are written out
-MOST_LETTERS = 64  # of a line of them
+MOST_LETTERS = 80  # of an order that is written out in one line
+FACTOR = 1.5  # by which a chance changes before it is told, where it changes by few points
 BLANK = "___"
 N_CIRCLE = 64  # positions on the circle
 ORDERS = ("Shuffled", "Typed")
@@ -322,17 +323,21 @@ def _norms(selection: StreamSelection, sums: positions.PositionSum) -> Bars:
     words = sentences(CONCEPT, "sentence")
     tokens = selection.stream.tokens
     visible = window(len(tokens), (selection.token,), N_ROWS)
-    parts = (sums.word, sums.encoding, sums.both)
+    parts = dict(zip(words.lines("parts"), (sums.word, sums.encoding, sums.both)))
+    note = truncation_note(len(visible), len(tokens))
+    if len({power(float(norm)) for norm in sums.encoding}) == 1:  # bars of one length say nothing
+        del parts[words.lines("parts")[1]]
+        note = " ".join(filter(None, (words("alike", norm=power(float(sums.encoding[0]))), note)))
     return Bars(
         title=words("norms"),
-        note=truncation_note(len(visible), len(tokens)),
+        note=note,
         select=("token",),
-        columns=words.lines("parts"),
+        columns=tuple(parts),
         rows=tuple(
             BarRow(
                 f"{at} {tokens[at]}",
-                tuple(float(part[at]) for part in parts),
-                tuple(fixed(float(part[at])) for part in parts),
+                tuple(float(part[at]) for part in parts.values()),
+                tuple(fixed(float(part[at])) for part in parts.values()),
                 selected=at == selection.token,
                 key=str(at),
             )
@@ -531,18 +536,19 @@ class ReadInOrder:
     probability: float
 
 
-def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...]]:
-    """The likeliest word at a token, which is hidden from a model that fills in words; and its
+def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...], bool]:
+    """The likeliest word at a token, which is hidden from a model that fills in words; its
     probability in the typed order and in others (`positions.other_orders`): at the same word, of a
-    next word at the end, of a translation at its beginning. Raises ValueError where there is no
-    other order."""
+    next word at the end, of a translation at its beginning; and whether words of several tokens
+    keep their places. Raises ValueError where there is no other order."""
     recording = run.recording()
     first, read = recording.streams[0], logit_lens.read_stream(recording)
     if (~first.special).sum() < 2:
         raise ValueError(sentences(CONCEPT, "order")("no_words"))
     is_hidden = can_hide(recording) and not first.special[token]
     is_at_word = is_hidden or (read is first and not logit_lens.predicts_next(recording))
-    moves = positions.other_orders(first, token if is_at_word else -1)
+    grouped = words(first, recording.text)
+    moves = positions.other_orders(first, grouped, token if is_at_word else -1)
     if not moves:
         raise ValueError(sentences(CONCEPT, "answer")("no_order"))
     id, found = -1, list[ReadInOrder]()
@@ -552,34 +558,32 @@ def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...
         there = replace(run, edits=(*moved, *run.edits, *hidden)).recording()
         p = softmax(loaded(there).logits(there, read.name, token))
         id = id if moved else int(p.argmax())
-        labels = [first.tokens[at] for at in order]
+        labels = [grouped.labels[grouped.of[at]] for at in order[list(grouped.starts)]]
+        middle = grouped.of[token] if is_at_word else len(labels) - 1
         if is_hidden:
-            labels[token] = BLANK
-        middle = token if is_at_word else len(labels) - 1
-        found.append(ReadInOrder(_written(labels, first.special, middle), float(p[id])))
+            start, size = grouped.span(middle)
+            pieces = list(first.tokens[start : start + size])
+            pieces[token - start] = BLANK
+            labels[middle] = "".join(piece.removeprefix(CONTINUES) for piece in pieces)
+        found.append(ReadInOrder(_written(labels, np.array(grouped.special), middle), float(p[id])))
     (answer,) = loaded(recording).labels([id])
-    return without_mark(answer, after_special=True), tuple(found)
+    parts = bool((grouped.sizes > 1).any())
+    return without_mark(answer, after_special=True), tuple(found), parts
 
 
 def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
-    """The words of a text around a place, whole ones with spaces between, and a sign where others
-    are left out: as many as fit into a line."""
-    shown = (_words_around(labels, special, middle, n) for n in range(N_WORDS_OF_ORDER, 1, -2))
-    return next((each for each in shown if len(each) <= MOST_LETTERS), "…")
-
-
-def _words_around(labels: Sequence[str], special: np.ndarray, middle: int, n: int) -> str:
-    kept = window(len(labels), (middle,), n).tolist()
-    first, end = kept[0], kept[-1] + 1
-    while first > 0 and labels[first].startswith(CONTINUES):
-        first -= 1
-    while end < len(labels) and labels[end].startswith(CONTINUES):
-        end += 1
-    text = [at for at in range(first, end) if not special[at]]
-    words = "".join(f" {labels[at]}".replace(f" {CONTINUES}", "") for at in text)
+    """The words of a text around a place with spaces between, and a sign where others are left out:
+    as many as fit into a line."""
     every = np.flatnonzero(~special)
-    before, after = ("…" if is_cut else "" for is_cut in (text[0] > every[0], text[-1] < every[-1]))
-    return " ".join(filter(None, (before, words.strip(), after)))
+    for n in range(len(labels), 0, -1):
+        kept = window(len(labels), (middle,), n)
+        text = kept[~special[kept]]
+        before, after = (at != end for at, end in ((text[0], every[0]), (text[-1], every[-1])))
+        shown = ["…"] * int(before) + [labels[at] for at in text] + ["…"] * int(after)
+        line = " ".join(shown)
+        if len(line) <= MOST_LETTERS:
+            return line
+    return "…"
 
 
 @spec.predicts
@@ -596,7 +600,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     if run.loaded.capabilities.no_readout:
         return _vectors(run, (None, None), OrderChoice(), stream)
     words, on = sentences(CONCEPT, "answer"), predicted(run, token)
-    said, read = memo(
+    said, read, has_parts = memo(
         run.recording(),
         ("answer in orders", on.token),
         lambda: _answer_in_orders(run, on.token),
@@ -604,8 +608,6 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     typed, *others = read
     middle = positions.median([each.probability for each in others])
     median = others[middle].probability
-    change = median - typed.probability
-    kind = "hardly" if abs(change) < opening.TURNS else "rises" if change > 0 else "falls"
     slots = {
         "answer": said,
         "n": len(others),
@@ -616,11 +618,11 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     rows += [(each.words, each.probability, at == middle) for at, each in enumerate(others)]
     return Panel(
         title=words("title"),
-        finding=words(kind, **slots) + why_at_the_end(on),
+        finding=words(_change(typed.probability, median), **slots) + why_at_the_end(on),
         figures=(
             Bars(
                 title=words("bars", **slots),
-                note=words("median", **slots),
+                note=words("stay_parts" if has_parts else "stay", **slots),
                 columns=(words("probability", **slots),),
                 rows=tuple(
                     BarRow(label, (p,), (tenths(p),), selected=is_median)
@@ -638,6 +640,16 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
         file="positions-answer",
         at={"token": on.token},
     )
+
+
+def _change(before: float, after: float) -> str:
+    """What is said of a probability that becomes another: that there is no clear guess where both
+    are small, that it hardly changes where it does neither by points nor by a factor."""
+    if max(before, after) < opening.LEADS:
+        return "unclear"
+    if abs(after - before) < opening.TURNS and max(before, after) < FACTOR * min(before, after):
+        return "hardly"
+    return "rises" if after > before else "falls"
 
 
 @dataclass(frozen=True)
@@ -925,9 +937,11 @@ def encoding(
     )
     return Panel(
         title=words("title"),
-        finding=words(
-            "finding",
+        finding=words("finding")
+        + words(
+            "drawn" if pair == _default_pair(d) else "chosen",
             pair=pair,
+            pairs=d // 2,
             turn=numbers["wave"],
             fast=numbers["fastest_wave"],
             slow=numbers["slowest_wave"],

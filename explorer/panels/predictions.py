@@ -18,6 +18,7 @@ from explorer.figures.formatting import (
     enough_digits,
     fixed,
     named_word,
+    ordinal,
     plural,
     power,
     probability,
@@ -109,7 +110,7 @@ class Prediction:
 def word(
     run: Run,
     token: Predicted = OPENS,
-    word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+    word: Annotated[int | None, Choice(of="text", help="id of the selected word")] = None,
     hidden: HiddenOrWord = "",
 ) -> Panel:
     """The most likely words at a token of the sentence, the actual one among them, and how sure the
@@ -146,7 +147,7 @@ def word(
 def cloze(
     run: Run,
     token: Predicted = OPENS,
-    word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+    word: Annotated[int | None, Choice(of="text", help="id of the selected word")] = None,
     hidden: HiddenOrWord = "",
     several: Annotated[bool, Choice(of="text", help="a press hides one word more")] = False,
 ) -> Panel:
@@ -321,6 +322,7 @@ def _actual(on: Prediction, likely: list[Candidate]) -> str:
         return ""
     own = next(each for each in on.words if each.id == on.actual)
     slots = {"word": named_word(on.unmarked(on.labels[own.id])), "p": whole_percent(own.own)}
+    slots["place"] = ordinal(own.rank + 1)
     return sentences(CONCEPT, "cloze")("comes_next" if on.kind == "next" else "was", **slots)
 
 

@@ -409,10 +409,10 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     equation = _equation(selection, place)
     return Panel(
         title=words("title", **slots),
-        finding=words(kind, **slots) + _since(recording, selection.stream.name, token),
+        finding=words(kind, **slots) + _since(recording, selection.stream.name, token, answer),
         figures=(
             _listed(places, guesses, norms, at, slots),
-            Stack(figures=(replace(equation, note=""),)),
+            Stack(figures=(replace(equation, note=_stripes(selection, place)),)),
         ),
         table={
             "update": [each.name for each in places.values()],
@@ -433,15 +433,24 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     )
 
 
-def _since(recording: Recording, stream: str, token: int) -> str:
+def _stripes(selection: StreamSelection, place: residual.SubLayer) -> str:
+    """What a stripe of the equation is, and what its last row does."""
+    d, has_norm = selection.recording.model.d_model, place.after != place.total
+    name = "stripes_norm" if has_norm else "stripes"
+    return sentences(CONCEPT, "guess")(name, d=d, norm=_norm(selection))
+
+
+def _since(recording: Recording, stream: str, token: int, answer: str) -> str:
     """Sentence on the site from which on the guess leads for good, as the lens and the flow have
     it."""
     lens = loaded(recording).lens(recording, stream, token=token)
     found, words = opening.settled(lens), sentences(CONCEPT, "guess")
     if found is None:
         return ""
+    p = float(np.exp(lens.logprob[lens.sites.index(found.site), 0]))
     is_last = not found.site.partition(".")[0].isdecimal()
-    return words("leads_last" if is_last else "leads", site=logit_lens.site_name(found.site))
+    name = "leads_last" if is_last else "leads" if p >= opening.LEADS else "leads_low"
+    return words(name, answer=answer, p=tenths(p), site=logit_lens.site_name(found.site))
 
 
 def _listed(
@@ -467,7 +476,9 @@ def _listed(
     left_out = len(places) - len(shown)
     return Bars(
         title=words("bars", **slots),
-        note=words("left_out", n=left_out, **slots) if left_out else "",
+        note=" ".join(
+            (words("left_out", n=left_out, **slots),) * (left_out > 0) + (words("measured"),)
+        ),
         select=("block",),
         columns=(words("probability", **slots), words("norm")),
         rows=rows,

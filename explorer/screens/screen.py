@@ -39,6 +39,7 @@ from explorer.screens.subjects import AT_FIRST, SUBJECTS, under_edits
 from explorer.text import places
 from explorer.text.places import Tab
 from explorer.wording.markdown_escape import plain
+from models.contract.edits import of_any_text
 from models.contract.notices import tell
 from models.runtime import registry
 from models.runtime.caching import loaded
@@ -384,11 +385,12 @@ def name_of(panel: PanelFunction) -> str:
 
 
 def _without(words: Mapping[str, str], *causes: str) -> dict[str, str]:
-    """Words of an address without the choices that are forgotten with the "text", or the
-    "model"."""
+    """Words of an address without the choices that are forgotten with the "text", or the "model",
+    and without the edits at places of the text."""
     every = (each for choices in spec.choices_by_panel().values() for each in choices)
     forgotten = {each.name for each in every if each.of in causes}
-    return {name: word for name, word in words.items() if name not in forgotten}
+    kept = {name: word for name, word in words.items() if name not in forgotten}
+    return kept | {name: of_any_text(kept[name]) for name in link_words.EDITS if name in kept}
 
 
 # ---- the word that a screen asks its reader for, told nowhere until it is answered ---------------

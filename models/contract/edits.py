@@ -91,6 +91,11 @@ class Edit:
         """The fields that name a token, with the stream of that token, None for the first."""
         return {}
 
+    @property
+    def of_text(self) -> bool:
+        """True for what is of one text alone: it names a place of it, or borrows from another."""
+        return self.borrows or any(getattr(self, of) not in (None, "all") for of in self.tokens())
+
     def value_error(self) -> str:
         """Error message for a field out of range, "" where none is."""
         return ""
@@ -1050,6 +1055,10 @@ class ShuffleTokens(InputEdit):
         )
         return places
 
+    @property
+    def of_text(self) -> bool:
+        return bool(self.stay)
+
     def __str__(self) -> str:
         return f"tokens shuffled (seed {self.seed})"
 
@@ -1247,6 +1256,17 @@ def from_line(line: str) -> tuple[Edit, ...]:
     """The edits that `to_line` wrote. Raises ValueError, saying what is wrong, for a line that is
     none."""
     return tuple(edit for word in line.split(",") for edit in _from_block(word)) if line else ()
+
+
+def of_any_text(line: str) -> str:
+    """The edits of a line that another text keeps: those that are of no place of a text. A line
+    that cannot be read stays."""
+    try:
+        edits = from_line(line)
+    except ValueError:
+        return line
+    kept = tuple(each for each in edits if not each.of_text)
+    return line if kept == edits else to_line(kept)
 
 
 def _from_block(word: str) -> list[Edit]:

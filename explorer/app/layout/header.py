@@ -19,7 +19,7 @@ from explorer.wording import model_descriptions
 from explorer.wording.markdown_escape import literal, well_formed
 from explorer.wording.templates import sentences
 from models import model_names
-from models.contract.edits import Edit, HideWord, describe, from_line
+from models.contract.edits import Edit, HideWord, describe, from_line, of_any_text
 from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, EXAMPLES
 from models.own import model_card
 from models.runtime import registry
@@ -261,6 +261,10 @@ def edited() -> None:
     state = st.session_state
     room = st.container(key="edits room")  # empty, too: what stands below keeps its place
     visit.edits_in_frame = state.edits
+    if visit.edits_left_on != visit.page or of_any_text(state.edits) != state.edits:
+        visit.edits_left_on = ""
+    if visit.edits_left_on:
+        room.caption(sentences("frame", "edits")("left"))
     tab = places.ROWS[visit.page]
     if tab.names_edits:
         return

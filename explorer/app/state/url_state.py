@@ -22,6 +22,7 @@ from explorer.screens.needs import Unmet
 from explorer.text import places
 from explorer.wording import templates
 from explorer.wording.markdown_escape import literal, well_formed
+from models.contract.edits import of_any_text
 from models.contract.recording import Recording
 from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT
 from models.runtime.run import Run
@@ -320,18 +321,25 @@ def clear(names: Iterable[str]) -> None:
 
 
 def forget_token() -> None:
-    """Clear the choices that belong to the last text."""
-    visit.acted = True
-    for name in depending_on("text"):
-        st.session_state[name] = ""
+    """Clear what belongs to the last text: its choices, and of the edits those of its places."""
+    _forget("text")
 
 
 def forget_head() -> None:
-    """Clear the choices that belong to the last model."""
+    """Clear what belongs to the last model, and to the last text as that model read it."""
     visit.offered_model, visit.offered_link = "", {}
+    _forget("text", "model")
+
+
+def _forget(*causes: str) -> None:
     visit.acted = True
-    for name in depending_on("text", "model"):
+    for name in depending_on(*causes):
         st.session_state[name] = ""
+    for name in link_words.EDITS:
+        before = str(st.session_state[name])
+        kept = of_any_text(before)
+        if kept != before:
+            st.session_state[name], visit.edits_left_on = kept, visit.page
 
 
 def take_model(name: str) -> None:
