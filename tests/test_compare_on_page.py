@@ -195,7 +195,7 @@ DOOR = "The woman saw the man when he opened the door."
 def test_it_opens_on_two_models_that_vote_and_leads_to_their_heads_and_back() -> None:
     app = clean(opened(text=DOOR))
     (panel,) = panels_on(app)
-    assert panel["finding"].startswith("They disagree: “he” means “woman” to encoder")
+    assert panel["finding"].startswith("They disagree: the heads of encoder take “he” for “woman”")
     assert app.session_state["compare"] == "Model" and app.session_state["other_model"] == "minilm"
     lead = next(each for each in app.button if "head by head" in each.label)
     lead.click().run()

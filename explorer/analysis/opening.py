@@ -28,16 +28,18 @@ from explorer.analysis import (
 from explorer.analysis.answers import ReadWord, SpokenWord, on_words
 from explorer.analysis.attention import argmax_id, axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.findings import Finding, vote_finding
+from explorer.analysis.findings import HABITS, Finding, vote_finding, word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
 from explorer.analysis.word_classes import (
     CLAUSE_ENDS,
     CONTENT,
+    UNSURE,
     classes,
     is_word,
     nouns,
     unread_language,
 )
+from explorer.analysis.words import weights_between
 from models import model_names
 from models.contract.cancellation import TimeLimit, expect_wanted
 from models.contract.edits import Edit, HideToken
@@ -87,6 +89,11 @@ def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple
     """The head (layer, head) of an attention that every tab opens on: that of its strongest
     finding, or else, and in a `layer` that is another one's, the one whose name stands out most."""
     first = finding(recording, of)
+    if first is not None and first.query >= 0 and layer in (None, first.at[0]):
+        return first.at
+    link = word_link(recording, of.name)
+    if link is not None and layer in (None, link.layer):
+        return link[:2]
     if first is not None and layer in (None, first.at[0]):
         return first.at
     every = RecordingFacts(recording).named_heads(of.name)
@@ -103,7 +110,47 @@ def row(recording: Recording, of: Attention, at: tuple[int, int]) -> int | None:
     for each in RecordingFacts(recording).leading_findings():
         if (each.attention, each.at) == (of.name, at) and each.query >= 0:
             return each.query
-    return None
+    link = word_link(recording, of.name)
+    return link.token if link is not None and link[:2] == at else None
+
+
+class WordLink(NamedTuple):
+    """A head in which a word reads another one plainly, and the word's first token."""
+
+    layer: int
+    head: int
+    token: int
+
+
+@kept
+def word_link(recording: Recording, attention: str, token: int | None = None) -> WordLink | None:
+    """The head in which a word gives another word of the text the most, by whole words; the word of
+    a token, where None the one that does so most plainly of a text of at most MAX_TOKENS.
+
+    Words of content come before all others, and heads that look at something else than a place or a
+    sink before those. None between two texts, for weights that were not learned, and where no two
+    words are."""
+    facts = RecordingFacts(recording)
+    of = facts.attention(attention)
+    if of.query != of.key or not facts.is_learned():
+        return None
+    if token is None and len(recording.stream(of.query).tokens) > MAX_TOKENS:
+        return None
+    words = word_groups(recording, of.query)
+    is_text = np.array([is_word(each) for each in words.labels]) & ~np.array(words.special)
+    telling = is_text & np.array([each in (CONTENT, UNSURE) for each in classes(words.labels)])
+    rows = is_text if token is None else is_text & (np.arange(len(is_text)) == words.of[token])
+    if is_text.sum() < 2 or not rows.any():
+        return None
+    weights = weights_between(of.pattern, words, words)
+    weights = np.where(is_text & ~np.eye(len(is_text), dtype=bool), weights, 0)
+    best = weights.argmax(axis=-1)  # (layer, head, row)
+    names = np.array([each.name for each in facts.named_heads(attention)]).reshape(best.shape[:2])
+    order = 2.0 * telling[best] + 2.0 * telling + ~np.isin(names, HABITS)[..., None]
+    most = weights.max(axis=-1)
+    plain = np.where(rows & (most > 0), order + most, -1)
+    layer, head, row = map(int, np.unravel_index(plain.argmax(), plain.shape))
+    return WordLink(layer, head, words.starts[row]) if weights[layer, head, row].any() else None
 
 
 def cell(

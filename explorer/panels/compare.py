@@ -6,7 +6,7 @@ is `other`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -16,10 +16,11 @@ import numpy as np
 from explorer.analysis import alignment, comparison, opening, predictions
 from explorer.analysis.alignment import Alignment, Unit
 from explorer.analysis.comparison import PatternPair, RowChange
-from explorer.analysis.coreference import Ballot, Vote
+from explorer.analysis.coreference import Ballot, Vote, tested_votes
 from explorer.analysis.findings import word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes
 from explorer.analysis.terminology import sees_ahead
+from explorer.analysis.word_classes import unread_part
 from explorer.analysis.words import described
 from explorer.figures.formatting import (
     Written,
@@ -45,7 +46,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.attention import LABELS
-from explorer.text.findings import quoted
+from explorer.text.findings import quoted, unread
 from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import (
@@ -411,7 +412,12 @@ def votes(
     divided = " ".join(filter(None, map(_divided, on, names)))
     return Panel(
         title=words("title"),
-        finding=f"{_outcome(on, label, names)}. {divided or _said(on)}",
+        finding=" ".join(
+            filter(
+                None,
+                (f"{_outcome(on, label, names)}.", divided or _said(on), *_doubts(a, b, on, names)),
+            )
+        ),
         figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
         table=vote_lines.vote_columns(on, names),
         details=words.lines("details"),
@@ -439,7 +445,7 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
     a, b = map(_noun, on)
     (name_a, name_b), slots = names, {"word": quoted(word)}
     if on.outcome == "agree":
-        return words("agree", noun=a)
+        return words("agree", noun=a, **slots)
     if on.outcome == "divided_a":
         return words("divided_b", noun=b, name=name_b, other=name_a, **slots)
     slots |= {"noun": a, "other_noun": b, "name": name_a, "other": name_b}
@@ -450,6 +456,23 @@ def _said(on: SharedVote) -> str:
     """How many heads of both models say the noun that theirs names."""
     n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
     return sentences(CONCEPT, "votes")("hint", n=n, all=every)
+
+
+def _doubts(a: Recording, b: Recording, on: SharedVote, names: tuple[str, str]) -> Iterator[str]:
+    """How often such votes of both models are right, and that a text holds what one has not
+    read."""
+    if language := next(
+        filter(None, (unread_part(each.model.name, a.text) for each in (a, b))), ""
+    ):
+        yield unread(language)
+        return
+    both = zip((a, b), on)
+    tests = [
+        each for each in (tested_votes(of.model.fingerprint, v.n_votes) for of, v in both) if each
+    ]
+    if len(tests) == 2:
+        counts = dict(zip(("a", "n_a", "b", "n_b"), (*tests[0], *tests[1])))
+        yield sentences(CONCEPT, "votes")("right", name=names[0], other=names[1], **counts)
 
 
 def _noun(vote: Vote) -> str:

@@ -79,7 +79,7 @@ def below_grid(shown: Screen, one: HeadOnShow) -> None:
             width=220,
             help=TAB("pattern"),
         )
-        if one.has_vote:
+        if one.sentence:
             selection_bar.view_menu(partial(head_options, on.run, selected_of(shown.chosen)))
     if one.who_attends:
         output.caption(one.who_attends, *WHO_TERMS[on.attention.name])
@@ -109,7 +109,7 @@ def headline(one: HeadOnShow) -> None:
             title, why = one.headline, one.evidence
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
-            if not one.has_vote:
+            if not one.sentence:
                 st.markdown(one.place + one.between_tokens)
         if one.selection.run.text == OPENING_TEXT and not visit.toured:
             offer_tour()
@@ -256,20 +256,20 @@ def heads_tab(
     if one.listed or one.one or one.is_alone:  # of a text without words there is nothing to say
         with top:
             headline(one)
-    picture = shown.panel("attention.votes" if one.has_vote else "attention.head")
-    if one.has_vote:
+    picture = shown.panel(one.sentence or "attention.head")
+    if one.sentence:
         with room.container():
             vote(shown, picture)
     with left:
-        if not one.has_vote:
+        if not one.sentence:
             head_selection(one, shown.chosen)
         below_grid(shown, one)
     with right:
-        if one.has_vote:
+        if one.sentence:
             output.offers("offers.what_changes", run)
         else:
             selected_head(shown, picture, one)
-    if not one.has_vote:
+    if not one.sentence:
         with st.container(
             horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
         ):
@@ -279,14 +279,14 @@ def heads_tab(
             at = {"layer": on.layer, "head": on.head, "attention": on.attention.name}
             output.offers("offers.what_changes", run, at)
     with output.links("of tab"):
-        if one.has_vote:
+        if one.sentence:
             also_found(one)
         label = "How this head was classified"
         with st.expander(label, key="why this name", on_change="rerun") as why:
             if why.open:
                 head_details(one)
         verification(one, verify)
-        is_table = not one.has_vote and shown.chosen["view"] == attention_panels.TABLE
+        is_table = not one.sentence and shown.chosen["view"] == attention_panels.TABLE
         output.panel_table(picture, opened=is_table)
         output.panel_table(grid, GRID("table", heads=len(one.selection.heads)))
     output.offer_recording(run)
