@@ -201,7 +201,9 @@ def test_it_opens_on_two_models_that_vote_and_leads_to_their_heads_and_back() ->
     lead.click().run()
     (panel,) = panels_on(clean(app))
     assert panel["title"] == "Attention heads of A and B" and "minilm" in str(panel["figures"])
-    next(each for each in app.button if each.label == "What the tested heads say").click().run()
+    next(
+        each for each in app.button if each.label == "What both models say of one word"
+    ).click().run()
     assert panels_on(clean(app))[0]["finding"].startswith("They disagree")
     app.selectbox(key="compare kind").set_value("Edit").run()
     (panel,) = panels_on(clean(app))

@@ -171,18 +171,6 @@ def cell(
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
 
 
-def telling_key(labels: Sequence[str], values: np.ndarray, among: Sequence[int]) -> int:
-    """The key (key) that the headline of a row names: of those that stand `among` the ones on show
-    the word of content with the largest value, else the one with the largest."""
-    content = [each for each in among if is_telling(labels, each)]
-    return max(content or among, key=lambda each: values[each])
-
-
-def is_telling(labels: Sequence[str], at: int) -> bool:
-    """True for a label (at) that is a word of content."""
-    return classes(labels)[at] == CONTENT and is_word(labels[at])
-
-
 def lookup(
     recording: Recording,
     of: Attention,
@@ -346,15 +334,27 @@ def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[Sh
 
 def model_beside(run: Run) -> str:
     """The model that a text is compared in until a reader chooses: the first that names another
-    noun, else the first that votes on one of its pronouns; "" where what stands beside is no other
-    model."""
+    noun, else the first that votes on one of its pronouns, and of a short text without a vote the
+    smallest that votes on others; "" where what stands beside is no other model."""
 
     def choose() -> str:
         every = dict(models_beside(run))
         at_odds = (name for name, found in every.items() if found[0].outcome == "disagree")
-        return next(iter((*at_odds, *every)), "")
+        return next(iter((*at_odds, *every, *_reading_beside(run))), "")
 
     return str(run.memo(("model beside",), choose))
+
+
+def _reading_beside(run: Run) -> Iterator[str]:
+    """The other models that come with Headlight and read a text at once, beside one of them in
+    which a word reads another one."""
+    recording, there = run.recording(), model_names.names()
+    of = recording.attention[0].name if recording.attention else ""
+    if run.edits or run.model not in VOTING or word_link(recording, of) is None:
+        return
+    for name in VOTING:
+        if name != run.model and name in there and model_names.card(name)["n_parameters"] <= CHEAP:
+            yield name
 
 
 def compared_vote(found: Sequence[SharedVote], row: int | None = None) -> SharedVote | None:

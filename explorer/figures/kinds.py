@@ -149,12 +149,13 @@ class HeadMatrices(Figure):
     (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for.
     names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and
     whether it stands back; scores: the number that its name rests on. tokens and keys: what rows
-    and columns are called, words: the whole word that each column is of. by_word: while a word is selected each head shows its row alone. only:
-    the name of the heads shown, "" for all. quiet: columns that are left out. fillers and sinks:
-    columns that carry no meaning, and those on which heads rest: until a reader asks for all, a
-    head whose largest weight in the selected row goes there is pale, and drawn empty. ablated:
-    heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head).
-    scale and log: as in LinkedWeights. says: sentences with slots.
+    and columns are called, words: the whole word that each column is of. by_word: while a word is
+    selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet:
+    columns that are left out. fillers and sinks: columns that carry no meaning, and those on which
+    heads rest: until a reader asks for all, a head whose largest weight in the selected row goes
+    there is pale, and drawn empty. ablated: heads whose output is zero or its mean, counted layer
+    by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with
+    slots.
     `follows` is "head" where the selection of the page's head is the figure's.
     """
 

@@ -21,7 +21,6 @@ from explorer.analysis.findings import (
     word_groups,
 )
 from explorer.analysis.terminology import sees_all, windowed
-from explorer.analysis.word_classes import is_word
 from explorer.figures.formatting import hundredths
 from explorer.panels import anatomy, attention
 from explorer.panels.choice import EVERY, TRUE, as_taken, declared, resolve
@@ -128,6 +127,7 @@ def makers(
         yield "anatomy.verified", lambda: HeadOnShow.of(run, chosen, words).verified()
 
 
+ASKED_WORDS = ("layer", "token", "source")  # of an address that asks for a head or a word
 VOTES, READS = "attention.votes", "attention.reads"
 
 
@@ -164,11 +164,11 @@ def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict
     return dict(said)
 
 
-def _is_one_word(on: Selection) -> bool:
-    """True for one text of a single word."""
-    of = word_groups(on.recording, on.recording.streams[0].name)
-    named = [label for label, special in zip(of.labels, of.special) if not special]
-    return not on.is_across and sum(map(is_word, named)) == 1
+def is_one_word(run: Run, words: Words) -> bool:
+    """True for one text of a single word, where no head and no word is asked for."""
+    recording = run.recording()
+    asked = any(words.get(each, EVERY) != EVERY for each in ASKED_WORDS)
+    return not asked and len(recording.streams) == 1 and attention.n_words(recording) == 1
 
 
 # ---- what is told of the head --------------------------------------------------------------------
@@ -212,11 +212,10 @@ class HeadOnShow:
             ),
             None,
         )
-        is_chosen = any(words.get(each, EVERY) != EVERY for each in ("layer", "token", "source"))
+        is_chosen = any(words.get(each, EVERY) != EVERY for each in ASKED_WORDS)
         sentence = sentence_panel(run, chosen, words, {})
         one = told if is_chosen or sentence == READS else next(iter(listed), None)
-        alone = not is_chosen and _is_one_word(on)
-        return cls(on, view, told, one, listed, sentence, alone)
+        return cls(on, view, told, one, listed, sentence, is_one_word(run, words))
 
     @property
     def row(self) -> int | None:

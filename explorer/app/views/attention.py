@@ -26,7 +26,7 @@ from explorer.figures.formatting import hundredths
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice, declared
 from explorer.panels.spec import Panel
-from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow
+from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow, is_one_word
 from explorer.screens.screen import Screen, screen_of
 from explorer.text import findings, glossary, places
 from explorer.text import head_naming as head_naming_text
@@ -109,7 +109,9 @@ def headline(one: HeadOnShow) -> None:
             title, why = one.headline, one.evidence
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
-            if not one.sentence:
+            if one.is_alone:
+                st.markdown(HEAD("alone_why"))
+            elif not one.sentence:
                 st.markdown(one.place + one.between_tokens)
         if one.selection.run.text == OPENING_TEXT and not visit.toured:
             offer_tour()
@@ -155,9 +157,6 @@ def take_token(shown: Screen, panel: str) -> None:
 def head_actions(one: HeadOnShow) -> None:
     """The ways on from this head: how its weight is made, and the next finding."""
     on, cell = one.selection, one.view.opened
-    if one.is_alone:
-        take = current_recording.take_text
-        st.button(HEAD("works"), key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
     if one.is_beside_vote:
         st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
@@ -243,6 +242,15 @@ def heads_tab(
     top = st.container(key="findings", gap="xsmall")
     run = run.with_at_hand(recording)
     shown = screen_of(places.ROWS["heads"], run, url_state.words())
+    if is_one_word(run, shown.words()):
+        url_state.follow(shown.asked, shown.refused)
+        with top:
+            headline(HeadOnShow.of(run, shown.chosen, shown.words()))
+            take = current_recording.take_text
+            label = HEAD("works")
+            st.button(label, key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
+        output.offer_recording(run)
+        return
     room = st.empty()
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
@@ -253,7 +261,7 @@ def heads_tab(
         head_grid(shown, grid)
     url_state.follow(shown.asked, shown.refused)
     one = HeadOnShow.of(run, shown.chosen, shown.words())
-    if one.listed or one.one or one.is_alone:  # of a text without words there is nothing to say
+    if one.listed or one.one or one.sentence:  # of a text without words there is nothing to say
         with top:
             headline(one)
     picture = shown.panel(one.sentence or "attention.head")
