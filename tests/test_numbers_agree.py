@@ -133,7 +133,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         panel.figures[0].values.ravel().tolist(),
     ),
     "summaries.aggregated": lambda panel, token: (
-        re.findall(r": ((?:> )?[\d.]+)\.", panel.finding)[0],
+        re.findall(r"(?:: |value, )((?:> )?\d[\d.]*\d)[.,]", panel.finding)[0],
         other_columns(panel.figures[0]),
     ),
     "logit_lens.development": lambda panel, token: (

@@ -10,6 +10,7 @@ from typing import Any
 from explorer.analysis import attention as attention_analysis
 from explorer.analysis import coreference, head_naming, opening
 from explorer.analysis.attention import HeadView
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
@@ -113,13 +114,18 @@ def makers(
         of_all, _ = _of_all(run, words, chosen)
         return attention.cached_heads(select(run, attention=of_all["attention"]), of_all)
 
+    recording = run.recording()
+    facts = RecordingFacts(recording)
+    if not any(facts.votes(each.name) for each in recording.attention):
+        yield "attention.heads", all_heads  # which needs none of what is found
     sentence = sentence_panel(run, chosen, words, refused)
     at = [chosen[name] for name in ("layer", "head", "token", "attention")]
     if sentence == VOTES:
         yield VOTES, lambda: attention.votes(run, *at[2:])
     elif sentence == READS:
         yield READS, lambda: attention.reads(run, *at)
-    yield "attention.heads", all_heads
+    if any(facts.votes(each.name) for each in recording.attention):
+        yield "attention.heads", all_heads
     if sentence:
         return
     yield "attention.head", lambda: attention.cached_head(_selection(run, chosen), chosen)

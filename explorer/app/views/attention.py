@@ -157,8 +157,9 @@ def take_token(shown: Screen, panel: str) -> None:
 def head_actions(one: HeadOnShow) -> None:
     """The ways on from this head: how its weight is made, and the next finding."""
     on, cell = one.selection, one.view.opened
-    if one.is_beside_vote:
-        st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
+    if one.row is not None and not on.is_across:
+        label = HEAD("vote" if one.is_beside_vote else "sentence")
+        st.button(label, key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
     said = HEAD("computed", weight=hundredths(cell.weight))
     if text.any() and st.button(said, key="to weight", type="tertiary"):
@@ -172,7 +173,7 @@ def head_actions(one: HeadOnShow) -> None:
 
 
 def show_vote() -> None:
-    """Show what all tested heads say of the word again. For a callback."""
+    """Show the sentence with the lines of the word again. For a callback."""
     for name in OF_ONE_HEAD:
         st.session_state[name] = url_state.default(name)
 
