@@ -89,11 +89,6 @@ def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple
     """The head (layer, head) of an attention that every tab opens on: that of its strongest
     finding, or else, and in a `layer` that is another one's, the one whose name stands out most."""
     first = finding(recording, of)
-    if first is not None and first.query >= 0 and layer in (None, first.at[0]):
-        return first.at
-    link = word_link(recording, of.name)
-    if link is not None and layer in (None, link.layer):
-        return link[:2]
     if first is not None and layer in (None, first.at[0]):
         return first.at
     every = RecordingFacts(recording).named_heads(of.name)
@@ -110,8 +105,7 @@ def row(recording: Recording, of: Attention, at: tuple[int, int]) -> int | None:
     for each in RecordingFacts(recording).leading_findings():
         if (each.attention, each.at) == (of.name, at) and each.query >= 0:
             return each.query
-    link = word_link(recording, of.name)
-    return link.token if link is not None and link[:2] == at else None
+    return None
 
 
 class WordLink(NamedTuple):

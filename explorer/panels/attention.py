@@ -387,7 +387,7 @@ def read_words(selection: Selection) -> ReadWords | None:
     groups = word_groups(recording, of.query)
     row = int(groups.of[selection.query])
     is_text = np.array([is_word(each) for each in groups.labels]) & ~np.array(groups.special)
-    if selection.is_across or not is_text[row]:
+    if len(recording.streams) > 1 or not is_text[row]:
         return None
     weights = merge_weights(of.pattern[selection.at[:2]], groups, groups)[row]
     is_text[row] = False

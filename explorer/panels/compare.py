@@ -452,7 +452,8 @@ def _reads_of_both(run: Run, other: Run, token: int | None) -> Panel:
     plainly. token: of A's text. Raises ValueError for two texts or one model, under edits, and
     where no word of both reads another."""
     a, b, words = run.recording(), other.recording(), sentences(CONCEPT, "votes")
-    if a.text != b.text or a.model.name == b.model.name or a.edits or b.edits:
+    both = {a.model.name, b.model.name}
+    if a.text != b.text or len(both & {*opening.VOTING}) < 2 or a.edits or b.edits:
         raise ValueError(words("none"))
     places, groups = words_of_tokens(a, b), word_groups(a, a.streams[0].name)
     first = opening.word_link(a, a.attention[0].name, token)

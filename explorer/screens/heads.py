@@ -80,10 +80,13 @@ def choices(run: Run, words: Words) -> tuple[Chosen, Mapping[str, str]]:
     def of_one() -> tuple[dict[str, Any], dict[str, str]]:
         made, why_not = resolve(declared(attention.head), run, words, known)
         token = made["token"]
-        if asks or not words.get("token") or token in (None, EVERY):
+        if asks or (words.get("token") and token in (None, EVERY)):
             return made, why_not
         on = _selection(run, made)
-        if on.facts.vote_on(on.attention.name, token) is None:
+        if token in (None, EVERY):
+            link = opening.word_link(on.recording, on.attention.name)
+            made |= link._asdict() if link else {}
+        elif words.get("token") and on.facts.vote_on(on.attention.name, token) is None:
             link = opening.word_link(on.recording, on.attention.name, token)
             made |= {"layer": link.layer, "head": link.head} if link else {}
         return made, why_not
