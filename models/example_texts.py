@@ -10,7 +10,7 @@ EXAMPLES = {
     "Cold soup": "The waiter brought the soup but it was cold.",
     "It was too tired": "The animal didn't cross the street because it was too tired.",
     "Pizza": "I love to eat pizza.",
-    "Apple devices": "Explain me about the new apple devices.",
+    "Apple devices": "Tell me about the new apple devices.",
     "Apple and juice": "She ate the apple with some fruit juice.",
     "Ram pushed Hari": "Ram pushed Hari",
     "Every student": "Every student solved one problem.",
@@ -58,7 +58,7 @@ WORD = re.compile(r"[^\W\d_]+")
 # A word with other senses than one, and a sentence that has the other one.
 SENSES = {
     "cross": "A cross hung on the wall.",
-    "apple": "Explain me about the new apple devices.",
+    "apple": "Tell me about the new apple devices.",
     "love": "Their love lasted for fifty years.",
     "plants": "Two plants in the north make steel and cars.",
     "front": "A cold front came in from the west.",

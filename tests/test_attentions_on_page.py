@@ -64,7 +64,7 @@ def produced(recording: Recording) -> tuple[str, ...]:
 @pytest.mark.parametrize("text", [WORDS, AWKWARD["empty"]])
 def test_any_text_is_drawn_in_every_attention(text: str) -> None:
     for model in ("decoder", "translator"):
-        app = clean(opened(text=text, model=model))
+        app = clean(opened(text=text, model=model, view="Both"))
         recording = loaded(model).record(text)
         for attention in recording.attention:
             if len(recording.attention) > 1:

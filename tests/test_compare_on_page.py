@@ -51,7 +51,7 @@ def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(te
         assert matrix.rows == found.rows.labels
         np.testing.assert_allclose(matrix.values, weights, atol=STORED)
     if a.marks:
-        assert "the row with the largest distance" in a.note
+        assert "where the two differ most" in a.note
         farthest = comparison.row_distances(*found.heads((1, 3), (1, 3)))[found.free].max()
         row, column, _ = a.marks[0]
         assert comparison.row_distances(a.values[row], b.values[row]) == farthest
@@ -156,7 +156,7 @@ def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
         assert tenths(p[best[0]]) in panel.finding
     assert "masked “mat”" in bars.columns[0] and "after “the”" in bars.columns[1]
     if "minilm" in registry.names():
-        panel = compare.heads(Run("encoder", text), Run("minilm", text))
+        panel = compare.prediction(Run("encoder", text), Run("minilm", text))
         assert "has no readout over the vocabulary, so it makes no prediction" in panel.finding
 
 
@@ -195,13 +195,15 @@ DOOR = "The woman saw the man when he opened the door."
 def test_it_opens_on_two_models_that_vote_and_leads_to_their_heads_and_back() -> None:
     app = clean(opened(text=DOOR))
     (panel,) = panels_on(app)
-    assert panel["finding"].startswith("They disagree: “he” means “woman” to encoder")
+    assert panel["finding"].startswith("They disagree: the heads of encoder take “he” for “woman”")
     assert app.session_state["compare"] == "Model" and app.session_state["other_model"] == "minilm"
     lead = next(each for each in app.button if "head by head" in each.label)
     lead.click().run()
     (panel,) = panels_on(clean(app))
     assert panel["title"] == "Attention heads of A and B" and "minilm" in str(panel["figures"])
-    next(each for each in app.button if each.label == "What the tested heads say").click().run()
+    next(
+        each for each in app.button if each.label == "What both models say of one word"
+    ).click().run()
     assert panels_on(clean(app))[0]["finding"].startswith("They disagree")
     app.selectbox(key="compare kind").set_value("Edit").run()
     (panel,) = panels_on(clean(app))
@@ -210,9 +212,8 @@ def test_it_opens_on_two_models_that_vote_and_leads_to_their_heads_and_back() ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"text": TEXT}, {"text": DOOR, "edits": "ZeroHead:0:1:self"}])
-def test_where_no_two_models_vote_it_opens_on_an_edit(asked: dict[str, str]) -> None:
-    app = clean(opened(**asked))
+def test_with_an_edit_it_opens_on_what_that_changes() -> None:
+    app = clean(opened(text=DOOR, edits="ZeroHead:0:1:self"))
     assert panels_on(app)[0]["title"] == "Attention heads of A and B"
     assert app.selectbox(key="compare kind").value == "Edit"
 
@@ -226,20 +227,20 @@ def test_two_models_are_at_first_those_that_vote() -> None:
 
 @pytest.mark.slow
 def test_a_links_pair_is_shown_and_swapping_turns_signs() -> None:
-    asked = {"text": TEXT, "other_pair": "1.3", "other_view": "Difference"}
+    asked = {"text": TEXT, "compare": "Edit", "other_pair": "1.3", "other_view": "Difference"}
     made = {
         swap: panels_on(clean(opened(other_swap=swap, **asked)))[1]["figures"][1]["rows"]
         for swap in ("", "1")
     }
     flipped = [(row[0], row[1], row[3], row[2]) for row in made["1"]]
     assert [tuple(row[:4]) for row in made[""]] == flipped
-    first, *_ = panels_on(opened(text=TEXT, layer="2", head="5"))
+    first, *_ = panels_on(opened(text=TEXT, compare="Edit", layer="2", head="5"))
     assert "A, L2 H5" in first["figures"][1]["title"], "the head that other tabs select"
 
 
 @pytest.mark.slow
 def test_a_head_of_the_bar_replaces_the_pair_of_a_link() -> None:
-    app = opened(text=TEXT, layer="1", head="0", other_pair="1.1.0.0")
+    app = opened(text=TEXT, compare="Edit", layer="1", head="0", other_pair="1.1.0.0")
     app.selectbox(key="selected_head").set_value(0).run()
     assert clean(app).selectbox(key="selected_head").value == 0
     assert "A, L1 H0" in panels_on(app)[0]["figures"][1]["title"]
@@ -247,7 +248,7 @@ def test_a_head_of_the_bar_replaces_the_pair_of_a_link() -> None:
 
 @pytest.mark.slow
 def test_every_word_can_be_selected_where_both_texts_are_the_same() -> None:
-    app = opened(text="the cat sat on the mat")
+    app = opened(text="the cat sat on the mat", compare="Edit")
     assert app.selectbox(key="selected_query").value != EVERY_WORD
     app.selectbox(key="selected_query").set_value(EVERY_WORD).run()
     assert clean(app).selectbox(key="selected_query").value == EVERY_WORD
@@ -272,7 +273,7 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -
 def test_b_has_the_edits_of_edit_the_model_until_others_are_chosen() -> None:
     def sides_of_b(**asked: str) -> tuple[str, str]:
         """The edits of B in the caption, and what its field says of them."""
-        app = clean(opened(text=TEXT, **asked))
+        app = clean(opened(text=TEXT, compare="Edit", **asked))
         line = next(line for line in panels_on(app)[0]["caption"] if "B: model" in line)
         return line.partition("edits: ")[2], app.selectbox(key="ablated_head").options[0]
 

@@ -66,7 +66,7 @@ def test_of_too_few_words_the_plane_is_that_of_all_layers(small_model) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["encoder", "decoder"])
 def test_after_the_last_layer_the_words_of_apple_take_the_whole_plane(model: str) -> None:
-    panel = contexts(Run(model, "Explain me about the new apple devices."))
+    panel = contexts(Run(model, "Tell me about the new apple devices."))
     assert "apple" in panel.title
     plane = panel.figures[1]
     paths = np.concatenate([each.paths for each in plane.clouds])

@@ -16,7 +16,7 @@ from explorer.analysis import logit_lens
 pytestmark = driver.MARKS
 FRUIT, DEVICES = (
     "She ate the apple with some fruit juice.",
-    "Explain me about the new apple devices.",
+    "Tell me about the new apple devices.",
 )
 DONE = "[data-test-script-state=notRunning]"
 

@@ -19,7 +19,7 @@ from models.runtime.run import Run
 
 FRUIT, DEVICES = (
     "She ate the apple with some fruit juice.",
-    "Explain me about the new apple devices.",
+    "Tell me about the new apple devices.",
 )
 
 

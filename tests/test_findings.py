@@ -71,7 +71,7 @@ def test_the_first_sentence_opens_on_what_its_tested_heads_say(encoder) -> None:
     assert best.chance == pytest.approx(1 / len(tokens), abs=STORED)  # of uniform attention
     chosen = {"layer": str(best.layer), "head": str(best.head), "token": str(best.query)}
     assert dict(best.address) == {"attention": "", "source": "", **chosen}
-    assert headline(best) == "*it* means *soup*, say 2 of 3 tested heads; one says *waiter*"
+    assert headline(best) == "2 of 3 tested heads take *it* for *soup*, one for *waiter*"
     for each in best.ballots:
         said = f"Layer {each.layer}, head {each.head} says *{each.word}* ({each.weight:.2f})"
         assert said in evidence(best)

@@ -73,10 +73,10 @@ def test_what_is_offered_on_the_first_page_happens(visitor: Visitor) -> None:
     turns = page.locator(".offer", has_text="Take out L1 H7, which reads “cold”")
     assert "turns from “it” to “he”, which rises from 31% to 73%" in turns.inner_text()
     change.click()
-    page.wait_for_selector("h1:has-text('he means waiter, say all three tested heads')")
+    page.wait_for_selector("h1:has-text('All three tested heads take he for waiter')")
     tour.wait_for(state="detached")  # the reader has a text of their own
     page.go_back()
-    page.wait_for_selector("h1:has-text('it means soup')")
+    page.wait_for_selector("h1:has-text('2 of 3 tested heads take it for soup')")
     turns.click()
     page.wait_for_url("**off=1.7**")
     page.get_by_text(

@@ -394,7 +394,7 @@ def test_the_word_that_opens_is_one_of_two_senses_or_the_noun_that_moves_most(mo
         stream = Run(model, text).recording().streams[0]
         return stream.tokens[opening.moving_word(Run(model, text).recording(), stream)]
 
-    assert word("Explain me about the new apple devices.") == "apple"
+    assert word("Tell me about the new apple devices.") == "apple"
     run = Run(model, "The red house was near the old tree.")
     stream = run.recording().streams[0]
     turns = {}

@@ -19,7 +19,6 @@ from tolerances import PASSED, SUMMED
 
 import headlight
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.opening import is_telling
 from explorer.figures.formatting import NUMBER, hundredths, matches_text, parse_number, percent
 from explorer.figures.kinds import Bars, Facts, Figure, Matrix
 from explorer.panels import lessons, spec
@@ -91,13 +90,11 @@ def of_token(panel: Panel, token: int) -> dict[str, float]:
     }
 
 
-def words_of_content(matrix: Matrix) -> list[float]:
-    """The values of the marked row of a matrix for the words of content of its columns, for all
-    where there is none."""
+def other_columns(matrix: Matrix) -> list[float]:
+    """The values of the marked row of a matrix for the columns that are not its own token."""
     ((row, _, _),) = matrix.marks
     columns = [at for at in range(len(matrix.columns)) if matrix.columns[at] != matrix.rows[row]]
-    content = [at for at in columns if is_telling(matrix.columns, at)]
-    return np.nan_to_num(matrix.values[row, content or columns]).tolist()
+    return np.nan_to_num(matrix.values[row, columns]).tolist()
 
 
 # By panel: the text of its sentence's largest number, and the numbers that it is the largest of.
@@ -136,8 +133,8 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         panel.figures[0].values.ravel().tolist(),
     ),
     "summaries.aggregated": lambda panel, token: (
-        re.findall(r": ((?:> )?[\d.]+)\.", panel.finding)[0],
-        words_of_content(panel.figures[0]),
+        re.findall(r"(?:: |value, )((?:> )?\d[\d.]*\d)[.,]", panel.finding)[0],
+        other_columns(panel.figures[0]),
     ),
     "logit_lens.development": lambda panel, token: (
         f"{np.diff(panel.table['probability of final answer']).max():.4f}",

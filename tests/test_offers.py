@@ -137,7 +137,8 @@ def test_models_that_name_other_nouns_are_compared() -> None:
     assert [each.noun for each in made.votes] == ["woman", "man"]
     assert all(each.n_votes >= offers.LEAST_VOTES for each in made.votes)
     assert (
-        offers_text.result(made) == "They disagree: *he* means *woman* to encoder, *man* to minilm"
+        offers_text.result(made)
+        == "They disagree: the heads of encoder take *he* for *woman*, those of minilm for *man*"
     )
     assert offers.MODELS not in by_kind(Run("encoder", WAITER), "minilm"), "they agree"
     assert offers.MODELS not in by_kind(Run("encoder", WOMAN), "decoder"), "it has no tested heads"

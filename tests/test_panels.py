@@ -37,7 +37,6 @@ from explorer.analysis import (
     corpus,
     head_naming,
     logit_lens,
-    opening,
     soft_lookup,
     summaries,
     verdicts,
@@ -414,7 +413,7 @@ def test_circuits_say_where_they_do_not_explain_what_the_head_does(model: str) -
         assert ("So it does in this text" in panel.finding) == agrees
         assert (f"Here it attends to “{most}”" in panel.finding) == (not agrees)
         is_named = bool(drawn) and most in [row.label for row in drawn[0].rows]
-        assert panel.finding.startswith("Not readable in this head") == (not is_named)
+        assert panel.finding.startswith("What this head brings from") == (not is_named)
         told.add(agrees)
     assert told == {True, False}
 
@@ -933,7 +932,7 @@ def test_a_matrix_is_read_and_pressed_and_leaves_as_vectors(visitor: driver.Visi
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     labels = recording.streams[0].tokens
-    column = opening.telling_key(labels, mean[3], range(len(labels))) + 1
+    column = max(set(range(len(labels))) - {3}, key=mean[3].__getitem__) + 1
     said = page.locator(".panel .tip").first.inner_text()
     assert recording.streams[0].tokens[4] in said and said.endswith(f"{mean[4, column]:.3f}")
     page.keyboard.press("Enter")

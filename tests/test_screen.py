@@ -132,7 +132,7 @@ def test_all_heads_are_there_before_it_is_known_what_is_told() -> None:
     panels = shown.panels()
     assert next(panels).name == "attention.heads"
     assert not is_kept(RecordingFacts.other_findings, run.recording())
-    assert next(panels).name == "attention.head" and [*shown.refused] == ["layer"]
+    assert next(panels).name == "attention.reads" and [*shown.refused] == ["layer"]
     assert is_kept(RecordingFacts.other_findings, run.recording())
 
 

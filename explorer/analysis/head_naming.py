@@ -532,15 +532,17 @@ def _relation_masks(
 
 
 def _pronoun_mask(recording: Recording, attention: Attention, always: bool) -> np.ndarray:
-    """Mask of the cells from a pronoun of the text to a likely noun, (query, key) bool: all tokens
-    of either word. None of an attention in which no head finds nouns in test sentences, but where
-    `always`."""
+    """Mask of the cells from a pronoun of the text that a noun stands before to a likely noun,
+    (query, key) bool: all tokens of either word. None of an attention in which no head finds nouns
+    in test sentences, but where `always`."""
     stream = recording.stream(attention.key)
     if not always and not coreference.measured_heads(recording, attention):
         return np.zeros(attention.pattern.shape[2:], bool)
     is_source = stream is recording.streams[0]
     grouped = words.words(stream, recording.text if is_source else recording.target)
-    return coreference.candidates(grouped.labels, grouped.labels)[grouped.of][:, grouped.of]
+    nouns = coreference.candidates(grouped.labels, grouped.labels)
+    nouns &= np.tril(nouns, -1).any(axis=1, keepdims=True)
+    return nouns[grouped.of][:, grouped.of]
 
 
 def explains(recording: Recording, attention: Attention, head: Head, query: int, key: int) -> bool:

@@ -28,16 +28,18 @@ from explorer.analysis import (
 from explorer.analysis.answers import ReadWord, SpokenWord, on_words
 from explorer.analysis.attention import argmax_id, axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
-from explorer.analysis.findings import Finding, vote_finding
+from explorer.analysis.findings import HABITS, Finding, vote_finding, word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
 from explorer.analysis.word_classes import (
     CLAUSE_ENDS,
     CONTENT,
+    UNSURE,
     classes,
     is_word,
     nouns,
     unread_language,
 )
+from explorer.analysis.words import weights_between
 from models import model_names
 from models.contract.cancellation import TimeLimit, expect_wanted
 from models.contract.edits import Edit, HideToken
@@ -106,6 +108,45 @@ def row(recording: Recording, of: Attention, at: tuple[int, int]) -> int | None:
     return None
 
 
+class WordLink(NamedTuple):
+    """A head in which a word reads another one plainly, and the word's first token."""
+
+    layer: int
+    head: int
+    token: int
+
+
+@kept
+def word_link(recording: Recording, attention: str, token: int | None = None) -> WordLink | None:
+    """The head in which a word gives another word of the text the most, by whole words; the word of
+    a token, where None the one that does so most plainly of a text of at most MAX_TOKENS.
+
+    Words of content come before all others, and heads that look at something else than a place or a
+    sink before those. None between two texts, for weights that were not learned, and where no two
+    words are."""
+    facts = RecordingFacts(recording)
+    of = facts.attention(attention)
+    if of.query != of.key or not facts.is_learned():
+        return None
+    if token is None and len(recording.stream(of.query).tokens) > MAX_TOKENS:
+        return None
+    words = word_groups(recording, of.query)
+    is_text = np.array([is_word(each) for each in words.labels]) & ~np.array(words.special)
+    telling = is_text & np.array([each in (CONTENT, UNSURE) for each in classes(words.labels)])
+    rows = is_text if token is None else is_text & (np.arange(len(is_text)) == words.of[token])
+    if is_text.sum() < 2 or not rows.any():
+        return None
+    weights = weights_between(of.pattern, words, words)
+    weights = np.where(is_text & ~np.eye(len(is_text), dtype=bool), weights, 0)
+    best = weights.argmax(axis=-1)  # (layer, head, row)
+    names = np.array([each.name for each in facts.named_heads(attention)]).reshape(best.shape[:2])
+    order = 2.0 * telling[best] + 2.0 * telling + ~np.isin(names, HABITS)[..., None]
+    most = weights.max(axis=-1)
+    plain = np.where(rows & (most > 0), order + most, -1)
+    layer, head, row = map(int, np.unravel_index(plain.argmax(), plain.shape))
+    return WordLink(layer, head, words.starts[row]) if weights[layer, head, row].any() else None
+
+
 def cell(
     recording: Recording,
     of: Attention,
@@ -122,18 +163,6 @@ def cell(
     if query is None or (first.ballots and query == first.query):
         return first.query, first.keys[0]
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
-
-
-def telling_key(labels: Sequence[str], values: np.ndarray, among: Sequence[int]) -> int:
-    """The key (key) that the headline of a row names: of those that stand `among` the ones on show
-    the word of content with the largest value, else the one with the largest."""
-    content = [each for each in among if is_telling(labels, each)]
-    return max(content or among, key=lambda each: values[each])
-
-
-def is_telling(labels: Sequence[str], at: int) -> bool:
-    """True for a label (at) that is a word of content."""
-    return classes(labels)[at] == CONTENT and is_word(labels[at])
 
 
 def lookup(
@@ -299,15 +328,27 @@ def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[Sh
 
 def model_beside(run: Run) -> str:
     """The model that a text is compared in until a reader chooses: the first that names another
-    noun, else the first that votes on one of its pronouns; "" where what stands beside is no other
-    model."""
+    noun, else the first that votes on one of its pronouns, and of a short text without a vote the
+    smallest that votes on others; "" where what stands beside is no other model."""
 
     def choose() -> str:
         every = dict(models_beside(run))
         at_odds = (name for name, found in every.items() if found[0].outcome == "disagree")
-        return next(iter((*at_odds, *every)), "")
+        return next(iter((*at_odds, *every, *_reading_beside(run))), "")
 
     return str(run.memo(("model beside",), choose))
+
+
+def _reading_beside(run: Run) -> Iterator[str]:
+    """The other models that come with Headlight and read a text at once, beside one of them in
+    which a word reads another one."""
+    recording, there = run.recording(), model_names.names()
+    of = recording.attention[0].name if recording.attention else ""
+    if run.edits or run.model not in VOTING or word_link(recording, of) is None:
+        return
+    for name in VOTING:
+        if name != run.model and name in there and model_names.card(name)["n_parameters"] <= CHEAP:
+            yield name
 
 
 def compared_vote(found: Sequence[SharedVote], row: int | None = None) -> SharedVote | None:

@@ -40,11 +40,8 @@ def shared_votes(a: Recording, b: Recording) -> tuple[SharedVote, ...]:
     of_a, of_b = map(votes_in_text, (a, b))
     if a.text != b.text or not of_a or not of_b:
         return ()
-    streams = a.streams[0].name, b.streams[0].name
-    words = word_groups(a, streams[0]).of
-    units = alignment.align(alignment.axis(a, streams[0]), alignment.axis(b, streams[1])).units
-    of_token = {token: int(words[unit.a[0]]) for unit in units for token in unit.b}
-    starts = word_groups(b, streams[1]).starts
+    of_token = words_of_tokens(a, b)
+    starts = word_groups(b, b.streams[0].name).starts
     by_row = {each.row: each for each in of_a}
     found = []
     for each in of_b:
@@ -60,6 +57,14 @@ def shared_votes(a: Recording, b: Recording) -> tuple[SharedVote, ...]:
         found.append(SharedVote(own, each._replace(row=own.row, ballots=ballots, noun=noun)))
     clear = lambda one: (one.outcome == "disagree", min(one.a.strength, one.b.strength))
     return tuple(sorted(found, key=clear, reverse=True))
+
+
+def words_of_tokens(a: Recording, b: Recording) -> dict[int, int]:
+    """The place among the words of A of each token of B that is of the same text."""
+    streams = a.streams[0].name, b.streams[0].name
+    words = word_groups(a, streams[0]).of
+    units = alignment.align(alignment.axis(a, streams[0]), alignment.axis(b, streams[1])).units
+    return {token: int(words[unit.a[0]]) for unit in units for token in unit.b}
 
 
 def votes_in_text(recording: Recording) -> tuple[Vote, ...]:

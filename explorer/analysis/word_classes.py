@@ -316,6 +316,26 @@ def _is_latin(letter: str) -> bool:
     return unicodedata.name(letter, "").startswith("LATIN") or letter in "\u00aa\u00ba"
 
 
+def holds_foreign(text: str, code: str) -> bool:
+    """True for a text that `is_foreign`, and one with at least `FEWEST_KNOWN` words that the lists
+    of other languages alone know, or at least `FEWEST_LETTERS` letters of another script."""
+    signs = (each for each in text if unicodedata.category(each)[0] in "LM")
+    others = sum("LATIN" not in unicodedata.name(each, "LATIN") for each in signs)
+    found = {each.casefold() for each in WORD.findall(unicodedata.normalize("NFC", text))}
+    alone = {
+        each
+        for each in found - languages()[code].all
+        if len(each) > 1 and any(each in one.all for one in languages().values())
+    }
+    return len(alone) >= FEWEST_KNOWN or others >= FEWEST_LETTERS or is_foreign(text, code)
+
+
+def unread_part(name: str, text: str) -> str:
+    """The language that a model has read alone, where a text holds another one; else ""."""
+    code = model_descriptions.language(name)
+    return model_descriptions.LANGUAGES[code] if code and holds_foreign(text, code) else ""
+
+
 def unread_language(name: str, text: str) -> str:
     """The language that a model has read alone, where a text is in another one; else ""."""
     code = model_descriptions.language(name)

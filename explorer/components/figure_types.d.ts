@@ -278,7 +278,7 @@ export interface Graph extends Figure {
   texts: string[];
 }
 
-/** The weights of all heads of an attention as small pictures. weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the `peak` of each head, the `runs` of allowed cells, and of each row and column the largest weight (`most`, `most_in`), or where cells are folded its token (`best`, `best_in`). shape: (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number that its name rests on. tokens and keys: what rows and columns are called. by_word: while a word is selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet: columns that are left out. fillers and sinks: columns that carry no meaning, and those on which heads rest: until a reader asks for all, a head whose largest weight in the selected row goes there is pale, and drawn empty. ablated: heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots. `follows` is "head" where the selection of the page's head is the figure's. */
+/** The weights of all heads of an attention as small pictures. weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the `peak` of each head, the `runs` of allowed cells, and of each row and column the largest weight (`most`, `most_in`), or where cells are folded its token (`best`, `best_in`). shape: (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number that its name rests on. tokens and keys: what rows and columns are called, words: the whole word that each column is of. by_word: while a word is selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet: columns that are left out. fillers and sinks: columns that carry no meaning, and those on which heads rest: until a reader asks for all, a head whose largest weight in the selected row goes there is pale, and drawn empty. ablated: heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots. `follows` is "head" where the selection of the page's head is the figure's. */
 export interface HeadMatrices extends Figure {
   weights: Record<string, any>;
   shape: number[];
@@ -290,6 +290,7 @@ export interface HeadMatrices extends Figure {
   back: boolean[];
   tokens: string[];
   keys: string[];
+  words: string[];
   by_word: boolean;
   only: string;
   quiet: number[];
@@ -528,13 +529,14 @@ export interface Tower {
   lit: boolean;
 }
 
-/** The vote of a head in a sentence: the word that it says, as a place, whose noun that is, 0 for the majority's, 1 and 2 for others, the head, the side of the figure that it is of, the share of test sentences in which the head finds the noun, None for no bar, the vote as a sentence, and what a press sets. */
+/** The vote of a head in a sentence: the word that it says, as a place, whose noun that is, 0 for the majority's, 1 and 2 for others, the head, the side of the figure that it is of, the share of test sentences in which the head finds the noun, None for no bar, that number as text, the vote as a sentence, and what a press sets. */
 export interface VoteLine {
   word: number;
   noun: number;
   head: string;
   side: number;
   share: number | null;
+  number: string;
   says: string;
   key: string;
 }

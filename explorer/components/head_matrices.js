@@ -336,6 +336,8 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       if (read === FILLER) return pen.put("g", { opacity: 0.35 }, pen.apart(under));
       if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
       else under();
+      if (idle && !on && read === MEANING)
+        pen.rect(spot, line, wide, high, { fill: "none", stroke: look.ink, "stroke-width": 1 });
       if (on)
         pen.rect(spot - 2, line - 2, wide + 4, high + 4, {
           fill: "none",
@@ -403,7 +405,8 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       line(words, { fill: look.primary, bold: true }),
     );
   }
-  if (idle) line(says.pale, { alpha: 0.75 });
+  if (idle)
+    pen.lines(says.pale, width, { size: 0.85 }).forEach((text) => line(text, { alpha: 0.75 }));
   if (pen.screen && (idle || (figure.all && names.length < MANY))) {
     const words = idle ? says.whole : says.awake;
     pen.select = ["all"];
@@ -456,6 +459,6 @@ const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 /** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {HeadMatrices} figure */
 function captionOf(figure, at, word) {
   if (isAblated(figure, at)) return "taken out";
-  if (word) return others(figure, word)[mostAttended(figure, word, at)];
+  if (word) return (word[0] ? figure.tokens : figure.words)[mostAttended(figure, word, at)];
   return UNNAMED.includes(figure.names[at]) ? "" : figure.names[at];
 }

@@ -9,6 +9,25 @@ import { clamp } from "./theme.js";
 /** @param {KeyboardEvent | MouseEvent} event */
 export const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
 
+const PROSE = 1000; // ms in which another letter follows while a person types a text
+/** @type {{ key: string, at: number }} the sign that was typed last, and when */
+let typed = { key: "", at: -Infinity };
+/** True for a sign that comes soon after another one, or as a capital: a person types a text, and means no shortcut. */
+let isProse = false;
+addEventListener(
+  "keydown",
+  ({ key, timeStamp, shiftKey }) => {
+    if (key.length > 1) return;
+    isProse = timeStamp - typed.at < PROSE && key !== typed.key;
+    isProse ||= shiftKey && key.toLowerCase() !== key;
+    typed = { key, at: timeStamp };
+  },
+  true,
+);
+
+/** True for a sign of a text that a person types where no field has the focus. @param {KeyboardEvent} event */
+export const inProse = ({ key }) => key.length === 1 && isProse;
+
 /** True where the focus is in something that needs the arrow keys. @param {Event} event */
 export function needsArrows(event) {
   const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
@@ -36,7 +55,7 @@ export function hearKeys(view, mean) {
     const inside = view.root.contains(target);
     if (!view.root.isConnected || view.aside || event.defaultPrevented || !plainKey(event)) return;
     if (target.closest(TYPED)) return;
-    if (!inside && (!document.contains(target) || isOwn(event, target))) return;
+    if (!inside && (!document.contains(target) || isOwn(event, target) || inProse(event))) return;
     const act = mean(event, inside ? target : null);
     if (!act) return;
     event.preventDefault();

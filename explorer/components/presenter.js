@@ -14,7 +14,7 @@ import { typeset, typesetAlone } from "./formula.js";
 import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
-import { plainKey } from "./keys.js";
+import { inProse, plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf, worded } from "./mount.js";
 import {
   captionOf,
@@ -104,7 +104,7 @@ function listen(view) {
 
 /** @param {View} view @param {KeyboardEvent} event */
 function pressed(view, event) {
-  if (!plainKey(event) || typing(event)) return;
+  if (!plainKey(event) || typing(event) || (!bus.now.presenter && inProse(event))) return;
   if (acts(view, event.key.length === 1 ? event.key.toLowerCase() : event.key))
     event.preventDefault();
 }

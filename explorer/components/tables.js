@@ -56,7 +56,8 @@ export function bars(
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
-  const most = (width < 30 * letter || columns.length === 1 ? 0.5 : 0.4) * width;
+  const share = width < 30 * letter ? 0.5 : columns.length === 1 ? 0.68 : 0.4;
+  const most = share * width;
   const named = rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected }));
   const texts = columns.map((_, at) =>
     Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true }))),

@@ -232,14 +232,15 @@ function frame(pen, [x, y, width, height], noun, isAbove) {
 }
 
 /** A head in a row of its own, with the bar of its tests. @param {Pen} pen @param {SentenceVotes} figure @param {VoteLine} vote @param {number[]} box */
-function barred(pen, figure, { word, noun, head, share }, [x, y, width, height]) {
+function barred(pen, figure, { word, noun, head, share, number }, [x, y, width, height]) {
   const { letter, look } = pen;
   frame(pen, [x, y, width, height], noun);
   const middle = y + height / 2;
   const left = x + 1.4 * letter;
-  const right = x + width - 1.2 * letter;
   const isBar = share !== null && width >= BARRED * letter;
-  const wide = isBar ? 0.42 * width : 0;
+  const told = isBar && number ? Math.max(pen.width(number), 1.8 * letter) + 0.5 * letter : 0;
+  const right = x + width - 1.2 * letter - told;
+  const wide = isBar ? 0.42 * width - told : 0;
   const about = right - (wide ? wide + letter : 0);
   const of = pen.width(head);
   const beside = Math.min(about - of, Math.max(x + 0.29 * width, left + 6 * letter));
@@ -250,15 +251,16 @@ function barred(pen, figure, { word, noun, head, share }, [x, y, width, height])
   pen.rect(right - wide, middle - bar / 2, wide, bar, { fill: look.border, rx: bar / 2 });
   const own = { fill: look.ink, "fill-opacity": 0.65, rx: bar / 2 };
   pen.rect(right - wide, middle - bar / 2, share * wide, bar, own);
+  if (told) pen.text(right + told, middle, number, { anchor: "end", alpha: 0.75 });
 }
 
 /** A head below its word, for a narrow place. @param {Pen} pen @param {SentenceVotes} figure @param {VoteLine} vote @param {number[]} box */
-function stacked(pen, figure, { word, noun, head }, [x, y, width, height]) {
+function stacked(pen, figure, { word, noun, head, number }, [x, y, width, height]) {
   const { letter } = pen;
   frame(pen, [x, y, width, height], noun, true);
   const left = x + 0.8 * letter;
   name(pen, left, y + 1.5 * letter, nounOf(figure.labels[word]), noun, width - 1.4 * letter);
-  pen.text(left, y + 2.85 * letter, head, { size: 0.95, alpha: 0.75 });
+  pen.text(left, y + 2.85 * letter, head || number, { size: 0.95, alpha: 0.75 });
 }
 
 // ---- the sentence --------------------------------------------------------------------------------

@@ -149,12 +149,13 @@ class HeadMatrices(Figure):
     (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for.
     names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and
     whether it stands back; scores: the number that its name rests on. tokens and keys: what rows
-    and columns are called. by_word: while a word is selected each head shows its row alone. only:
-    the name of the heads shown, "" for all. quiet: columns that are left out. fillers and sinks:
-    columns that carry no meaning, and those on which heads rest: until a reader asks for all, a
-    head whose largest weight in the selected row goes there is pale, and drawn empty. ablated:
-    heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head).
-    scale and log: as in LinkedWeights. says: sentences with slots.
+    and columns are called, words: the whole word that each column is of. by_word: while a word is
+    selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet:
+    columns that are left out. fillers and sinks: columns that carry no meaning, and those on which
+    heads rest: until a reader asks for all, a head whose largest weight in the selected row goes
+    there is pale, and drawn empty. ablated: heads whose output is zero or its mean, counted layer
+    by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with
+    slots.
     `follows` is "head" where the selection of the page's head is the figure's.
     """
 
@@ -168,6 +169,7 @@ class HeadMatrices(Figure):
     back: tuple[bool, ...] = ()
     tokens: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     by_word: bool = False
     only: str = ""
     quiet: tuple[int, ...] = ()
@@ -204,14 +206,15 @@ class TokenRow(Figure):
 class VoteLine:
     """The vote of a head in a sentence: the word that it says, as a place, whose noun that is, 0
     for the majority's, 1 and 2 for others, the head, the side of the figure that it is of, the
-    share of test sentences in which the head finds the noun, None for no bar, the vote as a
-    sentence, and what a press sets."""
+    share of test sentences in which the head finds the noun, None for no bar, that number as text,
+    the vote as a sentence, and what a press sets."""
 
     word: int
     noun: int
     head: str
     side: int = 0
     share: float | None = None
+    number: str = ""
     says: str = ""
     key: str = ""
 

@@ -194,7 +194,10 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     share = Written.by(whole_percent, cell.opened.weights[cell.key])
     return Panel(
         title=words("title"),
-        finding=words("finding", **cell.slots, share=share) + _why_this_head(selection, cell.key),
+        finding=words("finding", **cell.slots, share=share)
+        + _why_this_head(selection, cell.key)
+        + " "
+        + words("meaning", **cell.slots),
         figures=(
             matrices.get(cell.steps[steps.current]) or head_matrix(selection, cell.key),
             steps,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite, nan
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
@@ -32,11 +32,18 @@ from explorer.analysis.findings import (
     vote_finding,
     word_groups,
 )
-from explorer.analysis.word_classes import CONTENT, UNSURE, classes, is_word
+from explorer.analysis.word_classes import CONTENT, UNSURE, classes, is_word, unread_part
 from explorer.analysis.words import merge_weights
+from explorer.analysis.words import uniform_weight as words_uniform
 from explorer.components import codec
-from explorer.figures.formatting import Written, fixed, hundredths, word_in_sentence
-from explorer.figures.kinds import HeadMatrices, LinkedWeights, TextTable
+from explorer.figures.formatting import (
+    Written,
+    fixed,
+    hundredths,
+    whole_percent,
+    word_in_sentence,
+)
+from explorer.figures.kinds import HeadMatrices, LinkedWeights, TextTable, VoteLine
 from explorer.panels import spec, vote_lines
 from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
 from explorer.panels.selection import (
@@ -211,6 +218,7 @@ def _grid(
     cells, peak, fold = codec.thumbnails(pattern)
     allowed = of.allowed if len(of.masks) > 1 else of.allowed[0]
     weights = {"cells": cells, "peak": peak} | codec.runs(allowed)
+    of_word = groups(selection.recording, of, axes)[1].of
     if fold == 1:  # the largest weight of a word is written out, to the digits of the large picture
         weights["most"] = pattern.max(axis=-1).astype(np.float32)
         if selection.is_across:
@@ -231,6 +239,7 @@ def _grid(
         back=tuple(map(bool, back)),
         tokens=axes.rows,
         keys=axes.keys,
+        words=tuple(groups(selection.recording, of, axes)[1].labels[at] for at in of_word),
         quiet=tuple(np.flatnonzero(quiet).tolist()),
         fillers=tuple(np.flatnonzero(_fillers(selection)).tolist()),
         sinks=tuple(np.flatnonzero(selection.facts.shared_sinks(of.name)).tolist()),
@@ -341,14 +350,123 @@ def votes(
     row = groups.starts[vote.row], *of.pattern.shape[2:]
     one = vote_finding(selection.recording, of, vote)
     says = findings_text.statement(one, findings_text.quoted)
+    recording = selection.recording
+    unread = findings_text.unread(unread_part(recording.model.name, recording.text))
+    right = findings_text.right(vote.n_votes, len(vote.ballots), one.tested)
     return Panel(
         title=words("title"),
-        finding=f"{says}. {words('hint')}",
+        finding=" ".join(filter(None, (f"{says}.", unread or right, words("hint")))),
         figures=(replace(figure, row=row),),
         table=vote_lines.vote_columns([vote]),
         details=words.lines("details"),
         caption=(words("caption"),),
         file="votes",
+    )
+
+
+MOST_READ = 3  # words to which lines go
+LEAST_READ = 0.05  # weight of a second one
+
+
+class ReadWords(NamedTuple):
+    """What a word gives other words of its text in one head: its place among the words, theirs, the
+    largest weight first, these weights, whether no token gets more than the first, and what
+    uniform attention would give it."""
+
+    row: int
+    keys: tuple[int, ...]
+    weights: tuple[float, ...]
+    is_most: bool
+    uniform: float
+
+
+def read_words(selection: Selection) -> ReadWords | None:
+    """What the selected word reads in the selected head, by whole words; None between two texts,
+    and where it is no word or reads none."""
+    recording, of = selection.recording, selection.attention
+    groups = word_groups(recording, of.query)
+    row = int(groups.of[selection.query])
+    is_text = np.array([is_word(each) for each in groups.labels]) & ~np.array(groups.special)
+    if len(recording.streams) > 1 or not is_text[row]:
+        return None
+    weights = merge_weights(of.pattern[selection.at[:2]], groups, groups)[row]
+    is_text[row] = False
+    order = np.argsort(-np.where(is_text, weights, -1), kind="stable")[:MOST_READ]
+    keys = tuple(
+        int(each)
+        for at, each in enumerate(order)
+        if is_text[each] and weights[each] > (LEAST_READ if at else 0)
+    )
+    if not keys:
+        return None
+    uniform = words_uniform(of.allowed[selection.layer], groups, groups, row, keys[0])
+    most = weights[keys[0]] >= weights.max()
+    return ReadWords(row, keys, tuple(float(weights[each]) for each in keys), bool(most), uniform)
+
+
+def says_of_read(selection: Selection, read: ReadWords, mark: findings_text.Mark) -> str:
+    """Which word gets most of the selected one, in one short sentence without a full stop."""
+    labels = word_groups(selection.recording, selection.attention.query).labels
+    name = "looks" if read.is_most else "gives"
+    slots = {"word": mark(labels[read.row]), "key": mark(labels[read.keys[0]])}
+    return sentences(CONCEPT, "reads")(name, **slots)
+
+
+@spec.panel
+def reads(
+    run: Run,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: RowOrEvery = OPENS,
+    attention: OpenedAttention = OPENS,
+) -> Panel:
+    """What one word attends to in one head, by whole words, as lines over the sentence; a press on
+    a line opens the head.
+
+    layer, head, token: the head and the word, those of the strongest finding where None. Raises
+    ValueError where the word reads no other.
+    """
+    selection = select(run, layer, head, token or 0, attention)
+    recording, of, words = selection.recording, selection.attention, sentences(CONCEPT, "reads")
+    if token is None or (read := read_words(selection)) is None:
+        raise ValueError(words("no_word"))
+    groups = word_groups(recording, of.query)
+    word, at = groups.labels[read.row], {"layer": selection.layer, "head": selection.head}
+    opened = {"attention": selection.name} if selection.name else {}
+    key = urlencode({**at, "token": groups.starts[read.row], **opened})
+    lines = []
+    for order, (place, weight) in enumerate(zip(read.keys, read.weights)):
+        slots = {"key": findings_text.quoted(groups.labels[place]), "weight": hundredths(weight)}
+        says = words("share", word=findings_text.quoted(word), **slots)
+        line = VoteLine(
+            place, order, "", share=weight, number=hundredths(weight), says=says, key=key
+        )
+        lines.append(line)
+    figure = vote_lines.sentence_lines(recording, of.query, read.row, lines)
+    where = words(
+        "where",
+        heads=len(selection.heads),
+        share=whole_percent(read.weights[0]),
+        uniform=whole_percent(read.uniform),
+        **at,
+    )
+    unread = findings_text.unread(unread_part(recording.model.name, recording.text))
+    says = says_of_read(selection, read, findings_text.quoted)
+    hint = sentences(CONCEPT, "votes")("hint")
+    return Panel(
+        title=words("title"),
+        finding=" ".join(filter(None, (f"{says}.", where, unread, hint))),
+        figures=(
+            replace(
+                figure,
+                bar=words("bar", word=word, **at),
+                row=(groups.starts[read.row], *of.pattern.shape[2:]),
+            ),
+        ),
+        table={"word": [groups.labels[each] for each in read.keys], "weight": list(read.weights)},
+        details=words.lines("details"),
+        caption=(words("caption"),),
+        file="reads",
     )
 
 

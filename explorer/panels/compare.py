@@ -6,20 +6,23 @@ is `other`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 import numpy as np
 
 from explorer.analysis import alignment, comparison, opening, predictions
 from explorer.analysis.alignment import Alignment, Unit
 from explorer.analysis.comparison import PatternPair, RowChange
-from explorer.analysis.coreference import Ballot, Vote
+from explorer.analysis.coreference import Ballot, Vote, tested_votes
 from explorer.analysis.findings import word_groups
-from explorer.analysis.shared_votes import SharedVote, shared_votes
+from explorer.analysis.opening import WordLink
+from explorer.analysis.shared_votes import SharedVote, shared_votes, words_of_tokens
 from explorer.analysis.terminology import sees_ahead
+from explorer.analysis.word_classes import unread_part
 from explorer.analysis.words import described
 from explorer.figures.formatting import (
     Written,
@@ -30,8 +33,19 @@ from explorer.figures.formatting import (
     plural,
     tenths,
 )
-from explorer.figures.kinds import BarRow, Bars, Facts, Figure, Links, Matrix, Stack, TextTable
+from explorer.figures.kinds import (
+    BarRow,
+    Bars,
+    Facts,
+    Figure,
+    Links,
+    Matrix,
+    Stack,
+    TextTable,
+    VoteLine,
+)
 from explorer.panels import spec, vote_lines
+from explorer.panels.attention import read_words
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
     HEAD,
@@ -45,7 +59,7 @@ from explorer.panels.selection import (
 )
 from explorer.panels.spec import Panel
 from explorer.text.attention import LABELS
-from explorer.text.findings import quoted
+from explorer.text.findings import quoted, unread
 from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import (
@@ -369,7 +383,14 @@ def _voted_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
     other = chosen.get("other") or voting_run(run)
     found = opening.compared_vote(shared_votes(run.recording(), other.recording()))
     stream = run.recording().streams[0].name
-    return word_groups(run.recording(), stream).starts[found.a.row] if found else None
+    if found is None:
+        of = run.recording().attention[0]
+        token, link = (
+            opening.found_word(run.recording(), of),
+            opening.word_link(run.recording(), of.name),
+        )
+        return link.token if token is None and link else token
+    return word_groups(run.recording(), stream).starts[found.a.row]
 
 
 VotedWord = Annotated[int | None, replace(TOKEN, suits=_voted_word, checked=token_of_text)]
@@ -381,8 +402,9 @@ def votes(
     other: Annotated[Run | None, Choice(made_by=voting_run)] = None,
     token: VotedWord = OPENS,
 ) -> Panel:
-    """What the tested heads of two models say that a pronoun of one text stands for; a press on a
-    vote compares its head with the best-tested one of the other model.
+    """What the tested heads of two models say that a pronoun of one text stands for, and of a text
+    without a vote which word another one reads in each; a press on a line compares its head with
+    one of the other model.
 
     other: the same text in another model, the `voting_run` where None. token: the pronoun; that on
     which they disagree most clearly where None, and where they do not both vote on that one. Raises
@@ -395,7 +417,7 @@ def votes(
     groups, found = word_groups(a, stream), shared_votes(a, b)
     row = None if token is None else int(groups.of[token])
     if (on := opening.compared_vote(found, row)) is None:
-        raise ValueError(words("none"))
+        return _reads_of_both(run, other, token)
     names = model_names.title(run.model), model_names.title(other.model)
     label = groups.labels[on.a.row]
     (best_a, *_), (best_b, *_) = on.a.ballots, on.b.ballots
@@ -411,7 +433,12 @@ def votes(
     divided = " ".join(filter(None, map(_divided, on, names)))
     return Panel(
         title=words("title"),
-        finding=f"{_outcome(on, label, names)}. {divided or _said(on)}",
+        finding=" ".join(
+            filter(
+                None,
+                (f"{_outcome(on, label, names)}.", divided or _said(on), *_doubts(a, b, on, names)),
+            )
+        ),
         figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
         table=vote_lines.vote_columns(on, names),
         details=words.lines("details"),
@@ -420,7 +447,59 @@ def votes(
     )
 
 
-def _press(a: Ballot, b: Ballot) -> dict[str, object]:
+def _reads_of_both(run: Run, other: Run, token: int | None) -> Panel:
+    """Which word a word of one text reads in two models, each in the head in which it does so most
+    plainly. token: of A's text. Raises ValueError for two texts or one model, under edits, and
+    where no word of both reads another."""
+    a, b, words = run.recording(), other.recording(), sentences(CONCEPT, "votes")
+    both = {a.model.name, b.model.name}
+    if a.text != b.text or len(both & {*opening.VOTING}) < 2 or a.edits or b.edits:
+        raise ValueError(words("none"))
+    places, groups = words_of_tokens(a, b), word_groups(a, a.streams[0].name)
+    first = opening.word_link(a, a.attention[0].name, token)
+    row = int(groups.of[first.token]) if first else -1
+    there = next((at for at, place in sorted(places.items()) if place == row), None)
+    second = None if there is None else opening.word_link(b, b.attention[0].name, there)
+    if first is None or second is None:
+        raise ValueError(words("none"))
+    names, keys, lines = (model_names.title(run.model), model_names.title(other.model)), [], []
+    pressed = urlencode(_press(first, second))
+    for side, (each, link) in enumerate(((run, first), (other, second))):
+        on = select(each, *link)
+        read = read_words(on)
+        start = word_groups(on.recording, on.attention.query).starts[read.keys[0]] if read else -1
+        if read is None or (side and start not in places):
+            raise ValueError(words("none"))
+        keys.append(places[start] if side else read.keys[0])
+        head, noun = vote_lines.WORDS("head", layer=link.layer, head=link.head), len({*keys}) - 1
+        share = hundredths(read.weights[0])
+        says = f"{names[side]}: {quoted(groups.labels[keys[-1]])} {share}"
+        lines.append(VoteLine(keys[-1], noun, head, side, None, share, says, pressed))
+    labels = [quoted(groups.labels[each]) for each in keys]
+    slots = {"word": quoted(groups.labels[row]), "key": labels[0], "name": names[0]}
+    name = "both_read" if keys[0] == keys[1] else "read"
+    says = words(name, other_key=labels[1], other=names[1], **slots)
+    heads = {"a": lines[0].head, "b": lines[1].head, "p": lines[0].number, "q": lines[1].number}
+    where = words("read_in", name=names[0], other=names[1], **heads)
+    language = next(filter(None, (unread_part(each.model.name, a.text) for each in (a, b))), "")
+    drawn = vote_lines.sentence_lines(a, a.streams[0].name, row, lines)
+    label = groups.labels[row]
+    return Panel(
+        title=words("title_read"),
+        finding=" ".join(filter(None, (f"{says}.", where, unread(language)))),
+        figures=(replace(drawn, sides=tuple(zip(names, (_reads(a, label), _reads(b, label))))),),
+        table={
+            "model": list(names),
+            "head": [each.head for each in lines],
+            "word": [groups.labels[each] for each in keys],
+            "weight": [each.number for each in lines],
+        },
+        caption=(words("run", model=b.model.name, weights=b.model.fingerprint),),
+        file="reads",
+    )
+
+
+def _press(a: Ballot | WordLink, b: Ballot | WordLink) -> dict[str, object]:
     """What a press on a vote sets: a head of each side, and what compares them."""
     of_b = f"{b.layer}.{b.head}"
     return {"layer": a.layer, "head": a.head, "head_of_b": of_b, "other_view": "Heads"}
@@ -439,7 +518,7 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
     a, b = map(_noun, on)
     (name_a, name_b), slots = names, {"word": quoted(word)}
     if on.outcome == "agree":
-        return words("agree", noun=a)
+        return words("agree", noun=a, **slots)
     if on.outcome == "divided_a":
         return words("divided_b", noun=b, name=name_b, other=name_a, **slots)
     slots |= {"noun": a, "other_noun": b, "name": name_a, "other": name_b}
@@ -450,6 +529,23 @@ def _said(on: SharedVote) -> str:
     """How many heads of both models say the noun that theirs names."""
     n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
     return sentences(CONCEPT, "votes")("hint", n=n, all=every)
+
+
+def _doubts(a: Recording, b: Recording, on: SharedVote, names: tuple[str, str]) -> Iterator[str]:
+    """How often such votes of both models are right, and that a text holds what one has not
+    read."""
+    if language := next(
+        filter(None, (unread_part(each.model.name, a.text) for each in (a, b))), ""
+    ):
+        yield unread(language)
+        return
+    both = zip((a, b), on)
+    tests = [
+        each for each in (tested_votes(of.model.fingerprint, v.n_votes) for of, v in both) if each
+    ]
+    if len(tests) == 2:
+        counts = dict(zip(("a", "n_a", "b", "n_b"), (*tests[0], *tests[1])))
+        yield sentences(CONCEPT, "votes")("right", name=names[0], other=names[1], **counts)
 
 
 def _noun(vote: Vote) -> str:
@@ -500,13 +596,14 @@ def heads(
     of_a, of_b = two.heads((layer, head), head_of_b)
     weights_a, weights_b = two.patterns.heads(of_a, of_b)
     predicted = _predictions(two, token)
+    both = _predicted(two, predicted) if all(each.words for each in predicted) else ""
     facts = _likeliest(two, predicted)
     grid = _grid(two, of_a)
     change = comparison.largest_row_change(two.patterns, of_a, of_b)
     marks = _marked(change)
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (_predicted(two, predicted), _most_different(two, of_a)))),
+        finding=" ".join(filter(None, (both, _most_different(two, of_a)))),
         figures=(
             Stack(figures=(Facts(facts=facts), grid), main=1) if facts else grid,
             _weights(two, 0, of_a, weights_a, log, marks),

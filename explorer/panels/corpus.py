@@ -173,10 +173,10 @@ def patterns(
     words = sentences(CONCEPT, "patterns")
     spread = read.spread(read.pattern)
     layers, heads = spread.mean.shape
-    definition = _definition(read)
+    definition, tested = _definition(read), _tested(run, read)
     grid = Matrix(
         title=words("grid", pattern=read.pattern),
-        note=definition,
+        note=f"{definition} {words('tested_note')}" if tested else definition,
         select=("layer", "head"),
         rows=tuple(f"L{each}" for each in range(layers)),
         columns=tuple(f"H{each}" for each in range(heads)),
@@ -191,7 +191,7 @@ def patterns(
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
-    if tested := _tested(run, read):
+    if tested:
         finding = "mean"
     return Panel(
         title=words("title"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import attention, opening, summaries
+from explorer.analysis import attention, summaries
 from explorer.analysis.attention import TOKEN_FILTERS, MatrixView
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.terminology import mask_reason
@@ -84,9 +84,8 @@ class Aggregation:
 
     @property
     def key(self) -> int:
-        """The key that the headline names."""
-        labels = self.selection.axes.keys
-        return opening.telling_key(labels, self.values[self.query], self.shown)
+        """The key that the headline names, of those on show the one with the largest value."""
+        return max(self.shown, key=self.values[self.query].__getitem__)
 
 
 def _layer_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
@@ -244,8 +243,19 @@ def _trust_sentence(aggregation: Aggregation) -> str:
         "query": selection.axes.rows[query],
         "key": selection.axes.keys[key],
         "weight": hundredths(float(row[key])),
-        "all": words("content" if opening.is_telling(selection.axes.keys, key) else "tokens"),
     }
+    keys = (at for at in aggregation.shown if hundredths(float(row[at])) == slots["weight"])
+    if len(alike := list(keys)) > 1:  # none stands out in the printed digits
+        both = (selection.axes.keys[at] for at in alike[:2])
+        return words(
+            "tied",
+            title=aggregation.title,
+            scope=aggregation.scope,
+            n=len(alike),
+            **dict(zip(("key", "other"), both)),
+            query=slots["query"],
+            weight=slots["weight"],
+        )
     if aggregation.kind != "Mean" or aggregation.layer is not None:
         value = slots["weight"]
         line = words(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from explorer.analysis.coreference import Ballot, Vote, excerpt, nouns_of
@@ -59,37 +59,53 @@ def sentence_votes(
     """The words of a stream around a pronoun and the nouns that are said, with a line for each
     vote. sides: whose votes are on the same pronoun. has_bars: whether how often a head finds nouns
     is drawn. rows: the words that a press may ask about, all where None."""
-    groups = word_groups(recording, stream)
     every = [each.vote for each in sides]
     order, row = nouns_of(every), every[0].row
-    drawn = _with_gaps(groups, (row, *order))
-    places = {at: place for place, at in enumerate(drawn)}
-    gaps = spaced(recording.stream(stream), recording.text, groups)
 
     def line(side: int, ballot: Ballot, key: Mapping[str, object]) -> VoteLine:
         return VoteLine(
-            word=places[ballot.key],
+            word=ballot.key,
             noun=order[ballot.key],
             head=name_of(ballot),
             side=side,
             share=ballot.n_matches / ballot.n if has_bars else None,
+            number=str(ballot.n_matches) if has_bars else "",
             says=": ".join(filter(None, (sides[side].name, findings_text.ballot(ballot, quoted)))),
             key=urlencode(key),
         )
 
+    lines = [
+        line(side, *pair)
+        for side, each in enumerate(sides)
+        for pair in zip(each.vote.ballots, each.keys)
+    ]
+    return replace(
+        sentence_lines(recording, stream, row, lines, rows),
+        bar=WORDS("bar", n=every[0].ballots[0].n) if has_bars else "",
+        sides=tuple((each.name, each.about) for each in sides if each.name),
+    )
+
+
+def sentence_lines(
+    recording: Recording,
+    stream: str,
+    row: int,
+    lines: Sequence[VoteLine],
+    rows: Container[int] | None = None,
+) -> SentenceVotes:
+    """The words of a stream around one word (row) and those to which lines go from it, whose places
+    are among all words. rows: as of `sentence_votes`."""
+    groups = word_groups(recording, stream)
+    drawn = _with_gaps(groups, (row, *(each.word for each in lines)))
+    places = {at: place for place, at in enumerate(drawn)}
+    gaps = spaced(recording.stream(stream), recording.text, groups)
     return SentenceVotes(
         select=("address",),
         labels=tuple(WORDS("left_out") if at is None else groups.labels[at] for at in drawn),
         spaced=tuple(at is None or gaps[at] for at in drawn),
         keys=tuple(_word_key(groups, at, rows) for at in drawn),
         pronoun=places[row],
-        votes=tuple(
-            line(side, *pair)
-            for side, each in enumerate(sides)
-            for pair in zip(each.vote.ballots, each.keys)
-        ),
-        bar=WORDS("bar", n=every[0].ballots[0].n) if has_bars else "",
-        sides=tuple((each.name, each.about) for each in sides if each.name),
+        votes=tuple(replace(each, word=places[each.word]) for each in lines),
     )
 
 

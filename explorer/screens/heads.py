@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import coreference, head_naming
+from explorer.analysis import coreference, head_naming, opening
 from explorer.analysis.attention import HeadView
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import (
@@ -22,7 +22,6 @@ from explorer.analysis.findings import (
     word_groups,
 )
 from explorer.analysis.terminology import sees_all, windowed
-from explorer.analysis.word_classes import is_word
 from explorer.figures.formatting import hundredths
 from explorer.panels import anatomy, attention
 from explorer.panels.choice import EVERY, TRUE, as_taken, declared, resolve
@@ -75,7 +74,23 @@ def choices(run: Run, words: Words) -> tuple[Chosen, Mapping[str, str]]:
     its name; both when they are asked for: all heads are drawn before it is known which one is told
     of."""
     known = {"attention": ""} if len(run.recording().attention) == 1 else {}
-    of_one = cache(lambda: resolve(declared(attention.head), run, words, known))
+    asks = any(map(words.get, OF_ONE_HEAD))
+
+    @cache
+    def of_one() -> tuple[dict[str, Any], dict[str, str]]:
+        made, why_not = resolve(declared(attention.head), run, words, known)
+        token = made["token"]
+        if asks or (words.get("token") and token in (None, EVERY)):
+            return made, why_not
+        on = _selection(run, made)
+        if token in (None, EVERY):
+            link = opening.word_link(on.recording, on.attention.name)
+            made |= link._asdict() if link else {}
+        elif words.get("token") and on.facts.vote_on(on.attention.name, token) is None:
+            link = opening.word_link(on.recording, on.attention.name, token)
+            made |= {"layer": link.layer, "head": link.head} if link else {}
+        return made, why_not
+
     chosen = Later(lambda: of_one()[0])
 
     def refused() -> dict[str, str]:
@@ -102,36 +117,48 @@ def makers(
         of_all, _ = _of_all(run, words, chosen)
         return attention.cached_heads(select(run, attention=of_all["attention"]), of_all)
 
-    has_vote = shows_vote(run, chosen, words, refused)
-    if has_vote:
-        yield "attention.votes", lambda: attention.votes(run, chosen["token"], chosen["attention"])
-    yield "attention.heads", all_heads
-    if has_vote:
+    recording = run.recording()
+    facts = RecordingFacts(recording)
+    if not any(facts.votes(each.name) for each in recording.attention):
+        yield "attention.heads", all_heads  # which needs none of what is found
+    sentence = sentence_panel(run, chosen, words, refused)
+    at = [chosen[name] for name in ("layer", "head", "token", "attention")]
+    if sentence == VOTES:
+        yield VOTES, lambda: attention.votes(run, *at[2:])
+    elif sentence == READS:
+        yield READS, lambda: attention.reads(run, *at)
+    if any(facts.votes(each.name) for each in recording.attention):
+        yield "attention.heads", all_heads
+    if sentence:
         return
     yield "attention.head", lambda: attention.cached_head(_selection(run, chosen), chosen)
     if words.get("verify") == TRUE:
         yield "anatomy.verified", lambda: HeadOnShow.of(run, chosen, words).verified()
 
 
-def shows_vote(run: Run, chosen: Chosen, words: Words, refused: Words) -> bool:
-    """True where the vote of the tested heads on the selected pronoun is shown, and no head alone:
-    none is asked for. words: of the address; refused: those that are not followed. Votes are known
-    before all other findings."""
-    recording = run.recording()
-    facts, names = RecordingFacts(recording), [each.name for each in recording.attention]
-    if not any(map(facts.votes, names)):
-        return False
+ASKED_WORDS = ("layer", "token", "source")  # of an address that asks for a head or a word
+VOTES, READS = "attention.votes", "attention.reads"
+
+
+def sentence_panel(run: Run, chosen: Chosen, words: Words, refused: Words) -> str:
+    """The panel that has the sentence with lines from the selected word, where no head is asked
+    for: the vote of the tested heads on a pronoun, else what the word reads in one head; "" where
+    there is no such word. words: of the address; refused: those that are not followed."""
     if any(words.get(name) and name not in refused for name in OF_ONE_HEAD):
-        return False
+        return ""
     if chosen["token"] in (None, EVERY):
-        return False
+        return ""
     on = _selection(run, chosen)
-    return facts.vote_on(on.attention.name, chosen["token"]) is not None
+    if on.facts.vote_on(on.attention.name, chosen["token"]) is not None:
+        return VOTES
+    return READS if on.facts.is_learned() and attention.read_words(on) is not None else ""
 
 
 def _selection(run: Run, chosen: Chosen) -> Selection:
-    """The head on show."""
-    return select(run, **{name: chosen[name] for name in ("layer", "head", "attention")})
+    """The head on show, and the word."""
+    at = {name: chosen[name] for name in ("layer", "head", "attention")}
+    token = chosen["token"]
+    return select(run, token=0 if token in (None, EVERY) else token, **at)
 
 
 def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict[str, str]:
@@ -146,11 +173,11 @@ def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict
     return dict(said)
 
 
-def _is_one_word(on: Selection) -> bool:
-    """True for one text of a single word."""
-    of = word_groups(on.recording, on.recording.streams[0].name)
-    named = [label for label, special in zip(of.labels, of.special) if not special]
-    return not on.is_across and sum(map(is_word, named)) == 1
+def is_one_word(run: Run, words: Words) -> bool:
+    """True for one text of a single word, where no head and no word is asked for."""
+    recording = run.recording()
+    asked = any(words.get(each, EVERY) != EVERY for each in ASKED_WORDS)
+    return not asked and len(recording.streams) == 1 and attention.n_words(recording) == 1
 
 
 # ---- what is told of the head --------------------------------------------------------------------
@@ -163,15 +190,15 @@ class HeadOnShow:
     told: the finding of this head and the selected word, None where there is none. one: this one,
     or the first where nothing is chosen, which the headline tells, unless it is what several heads
     say and this head alone is shown. listed: the findings
-    through which a reader steps. has_vote: what several heads say is shown, and not this head's
-    picture. is_alone: the text is one word, and nobody asked for a head."""
+    through which a reader steps. sentence: the panel that is shown in the place of this head's
+    picture, as of `sentence_panel`. is_alone: the text is one word, and nobody asked for a head."""
 
     selection: Selection
     view: HeadView
     told: Finding | None
     one: Finding | None
     listed: tuple[Finding, ...]
-    has_vote: bool = False
+    sentence: str = ""
     is_alone: bool = False
 
     @classmethod
@@ -194,10 +221,10 @@ class HeadOnShow:
             ),
             None,
         )
-        is_chosen = any(words.get(each, EVERY) != EVERY for each in ("layer", "token", "source"))
-        one = told if is_chosen else next(iter(listed), None)
-        alone = not is_chosen and _is_one_word(on)
-        return cls(on, view, told, one, listed, shows_vote(run, chosen, words, {}), alone)
+        is_chosen = any(words.get(each, EVERY) != EVERY for each in ASKED_WORDS)
+        sentence = sentence_panel(run, chosen, words, {})
+        one = told if is_chosen or sentence == READS else next(iter(listed), None)
+        return cls(on, view, told, one, listed, sentence, is_one_word(run, words))
 
     @property
     def row(self) -> int | None:
@@ -231,7 +258,7 @@ class HeadOnShow:
     @property
     def is_beside_vote(self) -> bool:
         """True where this head alone is shown of several that say what a pronoun stands for."""
-        return self.one is not None and bool(self.one.ballots) and not self.has_vote
+        return self.one is not None and bool(self.one.ballots) and not self.sentence
 
     @property
     def _headlined(self) -> Finding | None:
@@ -245,6 +272,12 @@ class HeadOnShow:
         one, on = self._headlined, self.selection
         if self.is_alone:
             return templates.sentences("heads", "head")("alone")
+        if self.sentence == READS and (read := attention.read_words(on)) is not None:
+            key = word_groups(on.recording, on.attention.query).labels[read.keys[0]]
+            mark = lambda word: (
+                f":primary[{findings.marked(word)}]" if word == key else findings.marked(word)
+            )
+            return attention.says_of_read(on, read, mark)
         if one is not None:
             is_crowd = one.kind == CROWD
             return findings.crowd(one).partition("; ")[0] if is_crowd else findings.coloured(one)
@@ -275,14 +308,15 @@ class HeadOnShow:
 
     @property
     def tested(self) -> str:
-        """Note on whether the head of a pronoun and a noun finds nouns in test sentences; "" for a
-        vote and any other finding, and where the model's heads were not tested."""
+        """Note on whether the head of a pronoun and a noun finds nouns in test sentences, of a vote
+        on the heads that were taught it; "" for any other finding, and where the model's heads were
+        not tested."""
         one, on = self.one, self.selection
-        if one is None or not one.stands_for or one.ballots:
-            return ""
-        if not coreference.is_tested(on.recording):
+        if one is None or not one.stands_for or not coreference.is_tested(on.recording):
             return ""
         card = model_card.facts(on.recording.model.name)
+        if one.ballots:
+            return model_descriptions.taught_in_menu(card)
         taught = model_descriptions.taught_head(card, (on.layer, on.head))
         return " ".join(filter(None, (attention_text.tested(self.view.head), taught)))
 

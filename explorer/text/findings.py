@@ -14,7 +14,7 @@ from math import isfinite
 from pathlib import Path
 
 from explorer.analysis import findings
-from explorer.analysis.coreference import Ballot
+from explorer.analysis.coreference import Ballot, Test
 from explorer.analysis.findings import Finding
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
 from explorer.figures.formatting import (
@@ -111,7 +111,7 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
         "n_most": max(map(said.count, said), default=0),
         "heaviest": mark(one.other[0]),
         "ballots": " ".join(ballot(each, mark) for each in one.ballots),
-        "right": WORDS("right", **one.tested._asdict()) if one.tested else "",
+        "right": right(one.n_votes, len(one.ballots), one.tested),
         "repeats": plural(counts.get("rows", 0), "repeated word"),
         "state": int(one.value) + 1 if one.kind == findings.SETTLED else 0,
         "others": one.chance + 1,
@@ -123,6 +123,21 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
 def all_heads(n: int) -> str:
     """So many heads that were tested, which are all."""
     return WORDS("both_heads") if n == 2 else WORDS("all_heads", n=FEW[n])
+
+
+def right(n_votes: int, n: int, tested: Test | None) -> str:
+    """How often so many of n heads that say the same noun are right; "" where that was not
+    measured."""
+    if not tested:
+        return ""
+    which = "most_agree" if n_votes < n else "both_agree" if n == 2 else "all_agree"
+    return WORDS("right", heads=WORDS(which, votes=FEW[n_votes], n=FEW[n]), **tested._asdict())
+
+
+def unread(language: str) -> str:
+    """That a model has read one language alone, beside what its heads say of a text that holds
+    another; "" where `language` is."""
+    return WORDS("unread", name=language) if language else ""
 
 
 def ballot(one: Ballot, mark: Mark = marked) -> str:

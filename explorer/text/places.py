@@ -405,7 +405,7 @@ EXPERIMENT = (
             ("compare.votes",),
             others="Heads",
             label="Where the two differ most, head by head",
-            back="What the tested heads say",
+            back="What both models say of one word",
         ),
         subject="both runs",
         reads=("target",),

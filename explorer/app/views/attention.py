@@ -26,7 +26,7 @@ from explorer.figures.formatting import hundredths
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice, declared
 from explorer.panels.spec import Panel
-from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow
+from explorer.screens.heads import OF_ONE_HEAD, HeadOnShow, is_one_word
 from explorer.screens.screen import Screen, screen_of
 from explorer.text import findings, glossary, places
 from explorer.text import head_naming as head_naming_text
@@ -79,7 +79,7 @@ def below_grid(shown: Screen, one: HeadOnShow) -> None:
             width=220,
             help=TAB("pattern"),
         )
-        if one.has_vote:
+        if one.sentence:
             selection_bar.view_menu(partial(head_options, on.run, selected_of(shown.chosen)))
     if one.who_attends:
         output.caption(one.who_attends, *WHO_TERMS[on.attention.name])
@@ -109,7 +109,9 @@ def headline(one: HeadOnShow) -> None:
             title, why = one.headline, one.evidence
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
-            if not one.has_vote:
+            if one.is_alone:
+                st.markdown(HEAD("alone_why"))
+            elif not one.sentence:
                 st.markdown(one.place + one.between_tokens)
         if one.selection.run.text == OPENING_TEXT and not visit.toured:
             offer_tour()
@@ -155,11 +157,9 @@ def take_token(shown: Screen, panel: str) -> None:
 def head_actions(one: HeadOnShow) -> None:
     """The ways on from this head: how its weight is made, and the next finding."""
     on, cell = one.selection, one.view.opened
-    if one.is_alone:
-        take = current_recording.take_text
-        st.button(HEAD("works"), key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
-    if one.is_beside_vote:
-        st.button(HEAD("vote"), key="to vote", type="tertiary", on_click=show_vote)
+    if one.row is not None and not on.is_across:
+        label = HEAD("vote" if one.is_beside_vote else "sentence")
+        st.button(label, key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
     said = HEAD("computed", weight=hundredths(cell.weight))
     if text.any() and st.button(said, key="to weight", type="tertiary"):
@@ -173,7 +173,7 @@ def head_actions(one: HeadOnShow) -> None:
 
 
 def show_vote() -> None:
-    """Show what all tested heads say of the word again. For a callback."""
+    """Show the sentence with the lines of the word again. For a callback."""
     for name in OF_ONE_HEAD:
         st.session_state[name] = url_state.default(name)
 
@@ -243,6 +243,15 @@ def heads_tab(
     top = st.container(key="findings", gap="xsmall")
     shown = screen_of(places.ROWS["heads"], run.with_at_hand(recording), url_state.words())
     run = shown.run  # which tells nowhere what a step covers
+    if is_one_word(run, shown.words()):
+        url_state.follow(shown.asked, shown.refused)
+        with top:
+            headline(HeadOnShow.of(run, shown.chosen, shown.words()))
+            take = current_recording.take_text
+            label = HEAD("works")
+            st.button(label, key="works", type="primary", on_click=take, args=(OPENING_TEXT,))
+        output.offer_recording(run)
+        return
     room = st.empty()
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
@@ -253,23 +262,23 @@ def heads_tab(
         head_grid(shown, grid)
     url_state.follow(shown.asked, shown.refused)
     one = HeadOnShow.of(run, shown.chosen, shown.words())
-    if one.listed or one.one or one.is_alone:  # of a text without words there is nothing to say
+    if one.listed or one.one or one.sentence:  # of a text without words there is nothing to say
         with top:
             headline(one)
-    picture = shown.panel("attention.votes" if one.has_vote else "attention.head")
-    if one.has_vote:
+    picture = shown.panel(one.sentence or "attention.head")
+    if one.sentence:
         with room.container():
             vote(shown, picture)
     with left:
-        if not one.has_vote:
+        if not one.sentence:
             head_selection(one, shown.chosen)
         below_grid(shown, one)
     with right:
-        if one.has_vote:
+        if one.sentence:
             output.offers("offers.what_changes", run)
         else:
             selected_head(shown, picture, one)
-    if not one.has_vote:
+    if not one.sentence:
         with st.container(
             horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
         ):
@@ -279,14 +288,14 @@ def heads_tab(
             at = {"layer": on.layer, "head": on.head, "attention": on.attention.name}
             output.offers("offers.what_changes", run, at)
     with output.links("of tab"):
-        if one.has_vote:
+        if one.sentence:
             also_found(one)
         label = "How this head was classified"
         with st.expander(label, key="why this name", on_change="rerun") as why:
             if why.open:
                 head_details(one)
         verification(one, verify)
-        is_table = not one.has_vote and shown.chosen["view"] == attention_panels.TABLE
+        is_table = not one.sentence and shown.chosen["view"] == attention_panels.TABLE
         output.panel_table(picture, opened=is_table)
         output.panel_table(grid, GRID("table", heads=len(one.selection.heads)))
     output.offer_recording(run)

@@ -15,6 +15,7 @@ from explorer.app.layout.tab import Hand, view
 from explorer.app.state import event_log, jobs, url_state
 from explorer.app.state.jobs import Job
 from explorer.app.state.visit import visit
+from explorer.figures.formatting import plural
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, Parameter, as_taken
 from explorer.panels.selection import select
@@ -58,10 +59,12 @@ def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any
     with bar.popover("Sentences", key="many sentences"):
         is_linked = _take_link()
         texts = _field()
+    with bar:
+        is_added = _offer_own(texts)
     if not texts:
         raise ValueError(WORDS("none_yet"))
     reading = jobs.corpus_job(run.model, texts, corpus_panels.KEY, corpus.measure_recording)
-    if is_linked or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
+    if is_linked or is_added or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
         reading.resume()
     with bar.container(width="content"):
         _progress(reading, len(texts))
@@ -71,6 +74,23 @@ def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any
     read = [text for text, one in zip(texts, results) if not isinstance(one, str)]
     on_screen = Run(run.model, visit.text)
     return of_sentences(on_screen, read, url_state.words()) if read else None
+
+
+def _offer_own(texts: tuple[str, ...]) -> bool:
+    """Say that a list is read, and offer to add the sentence above to it; True where it was just
+    added."""
+    is_there = visit.text in texts
+    n = plural(len(texts), "sentence")
+    st.caption(WORDS("listed_with" if is_there else "listed", n=n), width="content")
+    if not is_there:
+        st.button(WORDS("add"), key="many add", on_click=_add_own)
+    return bool(st.session_state.pop("many added", False))
+
+
+def _add_own() -> None:
+    """Put the sentence above first into the field, to be read at once."""
+    visit.sentences = f"{visit.text}\n{visit.sentences or ''}"
+    st.session_state["many added"] = True
 
 
 def select_head(shown: Screen) -> None:
