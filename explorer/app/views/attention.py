@@ -243,6 +243,7 @@ def heads_tab(
     top = st.container(key="findings", gap="xsmall")
     run = run.with_at_hand(recording)
     shown = screen_of(places.ROWS["heads"], run, url_state.words())
+    run = shown.run  # a word that the address covers is told by nothing below
     room = st.empty()
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
