@@ -324,6 +324,4 @@ def test_before_the_first_training_stands_what_one_of_the_task_has_come_to(task:
     assert last["key"] == str(shipped_models.card(task)["steps"])
     assert not set(last["figures"][0]["names"]) <= set(head_naming.UNNAMED)
     said, (layers, heads) = told(app, "caption"), last["figures"][0]["shape"][:2]
-    assert (
-        f"{task}, trained before" in said and f"layer{'s' * (layers > 1)} of {heads} heads" in said
-    )
+    assert f"{task}: {layers} layer{'s' * (layers > 1)} of {heads} heads" in said

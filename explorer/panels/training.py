@@ -17,7 +17,7 @@ from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, l
 from explorer.components import codec
 from explorer.figures.csv import Cells, Columns
 from explorer.figures.formatting import Written, fixed, percent
-from explorer.figures.kinds import Chart, Frame, HeadMatrices, Series, Stack, Steps
+from explorer.figures.kinds import Chart, Frame, HeadMatrices, Matrix, Series, Stack, Steps
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
@@ -29,6 +29,7 @@ from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import HideToken
 from models.contract.recording import Attention, Recording, from_end
+from models.live.live_training import OneList
 from models.own import model_card
 from models.own.model_card import Checkpoint, Phase
 from models.runtime.caching import loaded
@@ -216,13 +217,15 @@ def _charts(
     note: str = "",
 ) -> Stack:
     """Pattern scores, the first curve the one that is spoken of, above the loss with a note.
-    where: the attention goes that is scored."""
+    where: the attention goes that is scored. guide: the step on show; None of a training that goes
+    on, whose axis is logarithmic from the first."""
     words = sentences(CONCEPT, "shared")
     curves = [training.smoothed(curve) for _, curve in losses]
     every = [step for curve in curves for step, _ in curve] + [
         step for _, points in scores for step, _ in points
     ]
-    chart = _over_steps(every, () if guide is None else ((guide, ""),))
+    goes_on = guide is None and any(step > 0 for step in every)
+    chart = _over_steps(every, () if guide is None else ((guide, ""),), goes_on)
     charts = []
     if scores:
         lines = tuple(_series(*each, at == 0) for at, each in enumerate(scores))
@@ -240,10 +243,11 @@ def _charts(
 
 
 def _over_steps(
-    every: Sequence[float], guides: tuple[tuple[float, str], ...] = ()
+    every: Sequence[float], guides: tuple[tuple[float, str], ...] = (), log: bool = False
 ) -> Callable[..., Chart]:
-    """What makes charts over one axis of steps, which says where it is logarithmic."""
-    words, log_x = sentences(CONCEPT, "shared"), _log(every)
+    """What makes charts over one axis of steps, which says where it is logarithmic: where many
+    steps ask for it, or in any case."""
+    words, log_x = sentences(CONCEPT, "shared"), log or _log(every)
     ends = [step for step in every if step > 0 or not log_x]
     return partial(
         Chart,
@@ -849,14 +853,17 @@ def pair_finding(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
 def live(
     task: str,
     recording: Recording,
+    lists: Mapping[int, OneList],
     measures: Sequence[Measured],
     curves: Sequence[Curve],
     size: tuple[int, int, int],
 ) -> Panel:
-    """A training so far: loss and pattern scores over its steps, and all heads now.
+    """A training so far: what it says to one list, loss and pattern scores over its steps, and all
+    heads now.
 
-    task: what it learns. measures: all heads at each step that was looked at. curves: the loss, and
-    the loss on what is held out where there is one. size: layers, heads and width.
+    task: what it learns. lists: the list and what is said to it, by the step. measures: all heads
+    at each step that was looked at. curves: the loss, and the loss on what is held out where there
+    is one. size: layers, heads and width.
     """
     words, shared = sentences(CONCEPT, "live"), sentences(CONCEPT, "shared")
     stages = [each.stage for each in measures]
@@ -866,12 +873,18 @@ def live(
     names = (shared("loss_curve"), words("held_out"))
     layers, heads, width = size
     last = measures[-1]
-    grid = _grid(last, shared("grid", n=len(last.stage.heads)), chosen.at if chosen else None)
+    grid = _grid(last, words("grid"), chosen.at if chosen else None)
+    says = words("none_yet")
+    if chosen and formed:
+        kind = sentences(CONCEPT, "kinds")(chosen.habit)
+        says = words("now", head=head_name(chosen.at), kind=kind)
+    charts = _charts(list(zip(names, curves)), _score_lines(chosen), _where(chosen), None)
+    one = lists[max(lists)]
     return Panel(
         title=words("title", task=task),
-        finding=headline(chosen) if chosen and formed else words("none_yet"),
+        finding=f"{words('said', right=one.n_right, n=len(one.right))} {says}",
         figures=(
-            _charts(list(zip(names, curves)), _score_lines(chosen), _where(chosen), None),
+            Stack(figures=(_lists(lists), *charts.figures)),
             replace(grid, select=()),
         ),
         details=what_counts(),
@@ -887,4 +900,23 @@ def live(
         ),
         file="headlight-live",
         token=f"{recording.model.fingerprint}{last.stage.step}{hash(recording.text)}",
+    )
+
+
+def _lists(lists: Mapping[int, OneList]) -> Matrix:
+    """One list, what is right for each of its places, and what the model says there at some steps,
+    coloured where it is right."""
+    words, steps = sentences(CONCEPT, "live"), sorted(lists)
+    one = lists[steps[-1]]
+    said = [lists[step].said for step in steps]
+    is_right = [list(map(str.__eq__, each, one.right)) for each in said]
+    return Matrix(
+        title=words("list"),
+        note=words("list_note"),
+        rows=(words("right"), *(words("at_step", step=f"{step:,}") for step in steps)),
+        columns=one.given,
+        values=np.array([[False] * len(one.right), *is_right], dtype=np.float32),
+        high=2.0,
+        digits=0,
+        words=(*one.right, *(each for row in said for each in row)),
     )

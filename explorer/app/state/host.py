@@ -175,6 +175,11 @@ def record_training(run: TrainingProcess, text: str, step: int | None = None) ->
     return caching.in_slot(lambda: live_training.record_text(run, text, step))
 
 
+def read_list(run: TrainingProcess, text: str, step: int | None = None) -> live_training.OneList:
+    """One list and what a training's model says to it now, or after so many steps, likewise."""
+    return caching.in_slot(lambda: live_training.read_list(run, text, step))
+
+
 def warm_up() -> None:
     """Load the first model and run it once on the first text, so that lazy imports are done."""
     loaded(DEFAULT_MODEL).record(OPENING_TEXT)
