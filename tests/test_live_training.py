@@ -122,10 +122,9 @@ def test_one_list_shows_what_is_right_and_what_is_said_before_and_after(task: st
     measures = [training.measure(now, training.attention_names(now)[0], 2)]
     curves = [run.progress.held_out]
     panel = training.live(task, now, {0: before, 2: after}, measures, curves, (2, 2, 64))
-    matrix = panel.figures[0].figures[0]
-    shown = np.array(matrix.words).reshape(matrix.values.shape)
-    assert [*shown[0]] == [*before.right] and matrix.columns == before.given
-    assert ((shown[1:] == shown[0]) == (matrix.values[1:] > 0)).all()
+    for token, right, *answers in panel.figures[0].rows:
+        assert token in before.given and right in before.right
+        assert all((each.removesuffix(" ✓") == right) == each.endswith("✓") for each in answers)
     assert f"{after.n_right} of the {len(after.right)}" in panel.finding
 
 
@@ -219,7 +218,7 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         for text in (AWKWARD["marks"], WORDS):
             typed(app, text)
             assert not app.exception and not app.error
-        charts, grid = panels_on(app)[0]["figures"]
+        _, charts, grid = panels_on(app)[0]["figures"]
         assert charts["figures"] and grid["names"]
         app.button(key="live stop").click().run()
         until(lambda: not one.learning)

@@ -17,7 +17,7 @@ from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, l
 from explorer.components import codec
 from explorer.figures.csv import Cells, Columns
 from explorer.figures.formatting import Written, fixed, percent
-from explorer.figures.kinds import Chart, Frame, HeadMatrices, Matrix, Series, Stack, Steps
+from explorer.figures.kinds import Chart, Frame, HeadMatrices, Series, Stack, Steps, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
@@ -884,7 +884,8 @@ def live(
         title=words("title", task=task),
         finding=f"{words('said', right=one.n_right, n=len(one.right))} {says}",
         figures=(
-            Stack(figures=(_lists(lists), *charts.figures)),
+            _lists(lists),
+            charts,
             replace(grid, select=()),
         ),
         details=what_counts(),
@@ -903,20 +904,18 @@ def live(
     )
 
 
-def _lists(lists: Mapping[int, OneList]) -> Matrix:
-    """One list, what is right for each of its places, and what the model says there at some steps,
-    coloured where it is right."""
+def _lists(lists: Mapping[int, OneList]) -> TextTable:
+    """One list, what is right for each of its places, and what the model says there at some
+    steps."""
     words, steps = sentences(CONCEPT, "live"), sorted(lists)
     one = lists[steps[-1]]
-    said = [lists[step].said for step in steps]
-    is_right = [list(map(str.__eq__, each, one.right)) for each in said]
-    return Matrix(
+    said = [
+        [words("hit" if a == b else "miss", token=a) for a, b in zip(lists[at].said, one.right)]
+        for at in steps
+    ]
+    return TextTable(
         title=words("list"),
         note=words("list_note"),
-        rows=(words("right"), *(words("at_step", step=f"{step:,}") for step in steps)),
-        columns=one.given,
-        values=np.array([[False] * len(one.right), *is_right], dtype=np.float32),
-        high=2.0,
-        digits=0,
-        words=(*one.right, *(each for row in said for each in row)),
+        columns=(*words.lines("of_list"), *(words("at_step", step=f"{at:,}") for at in steps)),
+        rows=tuple(zip(one.given, one.right, *said)),
     )
