@@ -181,13 +181,35 @@ def test_every_number_of_a_lesson_is_one_that_a_panel_hands_out() -> None:
     assert not unknown
 
 
+@pytest.mark.parametrize("name", [*lessons.written()])
+def test_the_picture_of_a_step_names_the_word_that_its_heading_asks_about(name: str) -> None:
+    for item in lessons.on(Run("encoder", OPENING_TEXT), name).items:
+        made = worksheet.pictured(item)
+        text = dict(parse_qsl(urlsplit(item.address).query)).get("text", OPENING_TEXT)
+        asked = {each for each in re.findall("“(\\w+)”", item.heading) if each in text.split()}
+        if made is not None and asked:
+            told = " ".join([made.title, made.finding, *made.caption])
+            assert all(each in told for each in asked), (item.heading, told)
+
+
+@pytest.mark.parametrize("name", ["lecture", "decoder-and-nepal"])
+def test_a_worksheet_tells_no_covered_word_above_its_answers(name: str) -> None:
+    run = Run("encoder", OPENING_TEXT)
+    item = lessons.on(run, name).items[0]
+    panel = worksheet.pictured(item)
+    assert panel is not None and not panel.figures[0].words and not panel.figures[0].lanes
+    covered = run.recording().texts_with_cover(int(dict(parse_qsl(item.address))["covered"]))[0]
+    sheet = opened_text(worksheet.document(replace(lessons.on(run, name), items=(item,))))
+    assert name != "lecture" or (covered in sheet and OPENING_TEXT not in sheet)
+
+
 ATTENTION = (
     "flow recurrence positions.sentence positions.encoding positions.order shapes anatomy.weight "
     "words saturation scoring combination temperature attention.heads concatenation words flow "
     "compare.heads words"
 )
 TRAINING = (
-    "flow mask offset words loss.loss live checkpoints updates norm_steps network words loops flow "
+    "flow mask offset words loss.loss live training.losses updates norm_steps network words loops flow "
     "lens next_token flow words"
 )
 
