@@ -209,8 +209,8 @@ ATTENTION = (
     "compare.heads words"
 )
 TRAINING = (
-    "flow mask offset words loss.loss live training.losses updates norm_steps network words loops flow "
-    "lens next_token flow words"
+    "flow mask offset words loss.loss live training.losses updates norm_steps network words loops "
+    "flow lens next_token flow words"
 )
 
 

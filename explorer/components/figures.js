@@ -621,6 +621,8 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     for (const { one, colour, style } of ends) {
       const sample = [x, x + (SAMPLE - 0.5) * letter].map((each) => [each, row]);
       if (one.shape === "line") pen.line(sample, colour, style);
+      if (one.shape === "points")
+        pen.circle((sample[0][0] + sample[1][0]) / 2, row, letter / 4, { fill: colour });
       for (const line of names[series.indexOf(one)]) {
         pen.text(x + SAMPLE * letter, row, line, { size: 0.9, fill: colour, bold: one.main });
         row += 1.3 * letter;
