@@ -124,7 +124,7 @@ def test_the_list_of_finds_has_titles_addresses_and_sentences() -> None:
     assert [title for title, *_ in every] == [find.title for find in FINDS]
     assert all(passes for _, _, passes, _ in every)
     rome, address, _, sentence = every[0]
-    assert "head 4 of layer 23" in rome and "ZeroHead%3A23%3A4" in address
+    assert "Rome" in rome and "head 4 of layer 23" in sentence and "ZeroHead%3A23%3A4" in address
     assert "Italy" in sentence and "81%" in sentence
 
 

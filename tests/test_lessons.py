@@ -20,6 +20,7 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.layout.own_lesson import own_formula
 from explorer.components import codec
 from explorer.figures.formatting import hundredths, tenths, whole_percent
 from explorer.panels import lessons, worksheet
@@ -190,6 +191,12 @@ def test_the_picture_of_a_step_names_the_word_that_its_heading_asks_about(name: 
         if made is not None and asked:
             told = " ".join([made.title, made.finding, *made.caption])
             assert all(each in told for each in asked), (item.heading, told)
+
+
+def test_every_formula_of_a_lesson_is_typeset() -> None:
+    lines = [step.get("formula") for each in lessons.written().values() for step in each["item"]]
+    assert len([*filter(None, lines)]) >= 8
+    assert all(own_formula(line) for line in filter(None, lines))
 
 
 @pytest.mark.parametrize("name", ["lecture", "decoder-and-nepal"])
@@ -542,8 +549,10 @@ def test_a_card_begins_its_lesson_and_says_how_long_it_takes() -> None:
         about = lessons.written()[name]
         first, n = lessons.beginning(Run("encoder", OPENING_TEXT), name)
         assert tab == lesson.parts(first.address)[0]
-        assert card["foot"] == f"{n} steps, {about['minutes']} min" and card["says"] in str(about)
-    assert every["three-minutes"]["foot"] == "8 steps, 3 min"
+        whose = "By yourself" if about.get("alone") else "With a class"
+        assert card["foot"] == f"{whose}: {n} steps, {about['minutes']} min"
+        assert card["says"] in str(about)
+    assert every["three-minutes"]["foot"] == "By yourself: 8 steps, 3 min"
 
 
 def test_the_readers_own_lesson_is_one_press_away_and_open_where_it_has_steps() -> None:
