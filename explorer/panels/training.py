@@ -29,7 +29,7 @@ from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import HideToken
 from models.contract.recording import Attention, Recording, from_end
-from models.live.live_training import OneList
+from models.contract.results import OneList
 from models.own import model_card
 from models.own.model_card import Checkpoint, Phase
 from models.runtime.caching import loaded

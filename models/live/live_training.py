@@ -12,10 +12,11 @@ import secrets
 import subprocess
 import threading
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from models import child_process
+from models.contract.results import OneList
 from models.live import training_plan
 from models.live.training_plan import CHECKPOINT_STEPS, LIVE_PREFIX, Progress, TrainingPlan
 
@@ -186,21 +187,6 @@ def record_text(run: TrainingProcess, text: str, step: int | None = None) -> Rec
     source_ids = [token for token in ids if token != model.tokenizer.eos][:max_tokens]
     target_ids = tuple(source_ids[::-1] if run.plan.task == "reverse" else source_ids)
     return own_model.record(model, text, target=target_ids)
-
-
-@dataclass(frozen=True)
-class OneList:
-    """What a model says to one list: its tokens, what is right for each place, and what the model
-    says there, after the right ones before it."""
-
-    given: tuple[str, ...]
-    right: tuple[str, ...]
-    said: tuple[str, ...]
-
-    @property
-    def n_right(self) -> int:
-        """How many of the tokens that it says are right."""
-        return sum(map(str.__eq__, self.right, self.said))
 
 
 def read_list(run: TrainingProcess, text: str, step: int | None = None) -> OneList:
