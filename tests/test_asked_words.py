@@ -7,7 +7,7 @@ import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from app_harness import clean, page_at
+from app_harness import clean, page_at, told
 from conftest import needs_smollm2, texts_of
 
 from explorer.analysis import residual
@@ -57,6 +57,17 @@ def test_before_the_light_is_on_the_asked_word_is_covered(
     for words in ({"flow_beam": "end"}, {"flow_level": "Layer"}):
         lit = screen({"tab": "flow", "model": model, "text": text, **words})
         assert lit.covered is None
+
+
+@pytest.mark.slow
+def test_the_heads_tell_nothing_of_a_covered_word() -> None:
+    """Of which no head votes, and to which no offer leads."""
+    for model, text, place in (("encoder", WAITER, 7), ("decoder", NEPAL, 22)):
+        words = {"model": model, "text": text, "covered": str(place), "token": "7"}
+        app = clean(page_at("heads", **words))
+        said = " ".join((app.title[0].value, told(app, "caption", "markdown")))
+        assert "it means" not in said and "tested heads" not in said
+        assert not [each for each in app.get("bidi_component") if "offers" in str(each.proto)]
 
 
 def test_a_run_that_is_covered_is_the_same_pass_by_other_names() -> None:

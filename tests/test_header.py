@@ -65,8 +65,8 @@ def test_a_model_of_english_texts_says_that_another_language_is_none_of_its_own(
 def test_the_menu_says_once_which_heads_a_teacher_taught() -> None:
     for model in ("encoder", "induction"):
         said = told(open_menu(opened("heads", model=model, text=TEXT)), "caption")
-        note = "minilm taught L2 H1 and L3 H2; the other heads formed without a teacher."
-        assert said.count(note) == said.count("taught") == 1
+        note = "L2 H1 and L3 H2 learned from heads of minilm; the others formed by themselves."
+        assert said.count(note) == said.count("minilm;") == 1
 
 
 def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.layout.own_lesson import own_formula
 from explorer.components import codec
 from explorer.figures.formatting import hundredths, tenths, whole_percent
 from explorer.panels import lessons, worksheet
@@ -181,14 +182,42 @@ def test_every_number_of_a_lesson_is_one_that_a_panel_hands_out() -> None:
     assert not unknown
 
 
+@pytest.mark.parametrize("name", [*lessons.written()])
+def test_the_picture_of_a_step_names_the_word_that_its_heading_asks_about(name: str) -> None:
+    for item in lessons.on(Run("encoder", OPENING_TEXT), name).items:
+        made = worksheet.pictured(item)
+        text = dict(parse_qsl(urlsplit(item.address).query)).get("text", OPENING_TEXT)
+        asked = {each for each in re.findall("“(\\w+)”", item.heading) if each in text.split()}
+        if made is not None and asked:
+            told = " ".join([made.title, made.finding, *made.caption])
+            assert all(each in told for each in asked), (item.heading, told)
+
+
+def test_every_formula_of_a_lesson_is_typeset() -> None:
+    lines = [step.get("formula") for each in lessons.written().values() for step in each["item"]]
+    assert len([*filter(None, lines)]) >= 8
+    assert all(own_formula(line) for line in filter(None, lines))
+
+
+@pytest.mark.parametrize("name", ["lecture", "decoder-and-nepal"])
+def test_a_worksheet_tells_no_covered_word_above_its_answers(name: str) -> None:
+    run = Run("encoder", OPENING_TEXT)
+    item = lessons.on(run, name).items[0]
+    panel = worksheet.pictured(item)
+    assert panel is not None and not panel.figures[0].words and not panel.figures[0].lanes
+    covered = run.recording().texts_with_cover(int(dict(parse_qsl(item.address))["covered"]))[0]
+    sheet = opened_text(worksheet.document(replace(lessons.on(run, name), items=(item,))))
+    assert name != "lecture" or (covered in sheet and OPENING_TEXT not in sheet)
+
+
 ATTENTION = (
     "flow recurrence positions.sentence positions.encoding positions.order shapes anatomy.weight "
     "words saturation scoring combination temperature attention.heads concatenation words flow "
     "compare.heads words"
 )
 TRAINING = (
-    "flow mask offset words loss.loss live checkpoints updates norm_steps network words loops flow "
-    "lens next_token flow words"
+    "flow mask offset words loss.loss live training.losses updates norm_steps network words loops "
+    "flow lens next_token flow words"
 )
 
 
@@ -520,8 +549,10 @@ def test_a_card_begins_its_lesson_and_says_how_long_it_takes() -> None:
         about = lessons.written()[name]
         first, n = lessons.beginning(Run("encoder", OPENING_TEXT), name)
         assert tab == lesson.parts(first.address)[0]
-        assert card["foot"] == f"{n} steps, {about['minutes']} min" and card["says"] in str(about)
-    assert every["three-minutes"]["foot"] == "8 steps, 3 min"
+        whose = "By yourself" if about.get("alone") else "With a class"
+        assert card["foot"] == f"{whose}: {n} steps, {about['minutes']} min"
+        assert card["says"] in str(about)
+    assert every["three-minutes"]["foot"] == "By yourself: 8 steps, 3 min"
 
 
 def test_the_readers_own_lesson_is_one_press_away_and_open_where_it_has_steps() -> None:

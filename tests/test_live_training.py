@@ -19,6 +19,7 @@ from waiting import until
 from explorer.app.state import jobs, models
 from explorer.app.state.jobs import Trainings
 from explorer.app.state.settings import Settings
+from explorer.panels import training
 from models import model_names
 from models.example_texts import DEFAULT_MODEL
 from models.live import live_training
@@ -102,6 +103,29 @@ def test_the_last_tenth_of_a_text_is_kept_out(unit: str) -> None:
     loss, right = one.measured(model)
     assert one.measured(model) == (loss, right) and 0 <= right < 0.5
     assert abs(loss - np.log(len(tokenizer))) < 2  # a fresh model knows nothing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["copy", "reverse", "induction", "text"])
+def test_one_list_shows_what_is_right_and_what_is_said_before_and_after(task: str) -> None:
+    text = "the cat sat on the mat. " * 30
+    plan = TrainingPlan(task, WORDS, text=text if task == "text" else "")
+    run = live_training.repeat_training(plan, [0, 2])
+    before, after = live_training.read_list(run, WORDS, 0), live_training.read_list(run, WORDS)
+    for one in (before, after):
+        assert len(one.given) == len(one.right) == len(one.said) <= 12
+        assert one.n_right == sum(a == b for a, b in zip(one.right, one.said))
+    assert before.given == after.given and before.right == after.right
+    wanted = {"copy": before.given, "induction": before.given, "reverse": before.given[::-1]}
+    assert before.right[:-1] == before.given[1:] if task == "text" else wanted[task] == before.right
+    now = live_training.record_text(run, WORDS)
+    measures = [training.measure(now, training.attention_names(now)[0], 2)]
+    curves = [run.progress.held_out]
+    panel = training.live(task, now, {0: before, 2: after}, measures, curves, (2, 2, 64))
+    for token, right, *answers in panel.figures[0].rows:
+        assert token in before.given and right in before.right
+        assert all((each.removesuffix(" ✓") == right) == each.endswith("✓") for each in answers)
+    assert f"{after.n_right} of the {len(after.right)}" in panel.finding
 
 
 @pytest.mark.slow
@@ -194,7 +218,7 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         for text in (AWKWARD["marks"], WORDS):
             typed(app, text)
             assert not app.exception and not app.error
-        charts, grid = panels_on(app)[0]["figures"]
+        _, charts, grid = panels_on(app)[0]["figures"]
         assert charts["figures"] and grid["names"]
         app.button(key="live stop").click().run()
         until(lambda: not one.learning)

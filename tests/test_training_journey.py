@@ -51,7 +51,7 @@ def test_a_training_is_on_the_wall_and_in_the_windows_of_the_class(
     wall.goto(f"{visitor.server}/training?tab=live")
     code = wall.evaluate("JSON.parse(sessionStorage.getItem('headlight class')).code")
     visitor.join(code)
-    student.get_by_text("Press Start:").wait_for()
+    student.get_by_text("Press Start,").wait_for()
     wall.get_by_role("button", name="Start").click()
     wall.get_by_role("button", name="Present").click()
     board = wall.locator(".board")
@@ -59,7 +59,7 @@ def test_a_training_is_on_the_wall_and_in_the_windows_of_the_class(
     begun.wait_for(timeout=120_000)
     expect(board.locator(".plate svg text", has_text="Loss (nats)")).to_have_count(1)
     shown = student.frame_locator(".shown iframe")
-    expect(shown.get_by_text("Training: Induction").first).to_be_visible()
+    expect(shown.get_by_text("Training: Continue a list").first).to_be_visible()
     step = shown.get_by_text("of at most 60 seconds").first
     before = step.inner_text()
     expect(step).not_to_have_text(before)  # it goes on

@@ -19,6 +19,7 @@ from explorer.panels import training
 from models import model_names, shipped_models
 from models.contract.edits import HideToken
 from models.example_texts import DEFAULT_TEXT
+from models.own import model_card
 from models.runtime import registry
 from models.runtime.run import Run
 
@@ -57,13 +58,10 @@ def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays
     assert len(seen) == 3
 
 
-def test_the_jump_is_the_largest_rise_and_the_loss_beside_it_is_the_curves() -> None:
+def test_the_jump_is_the_largest_rise_and_a_long_curve_keeps_its_mean() -> None:
     one = made((False, False, True, True), (0.1, 0.2, 0.7, 0.75))
     curve = ((50.0, 6.0), (100.0, 5.0), (200.0, 3.0), (300.0, 2.0))
     assert one.jump == 2
-    lines = " ".join(training.beside_loss(one, curve))
-    assert "from 5.00 to 3.00 nats" in lines and "50%" in lines and "decrease" in lines
-    assert training.beside_loss(one, ()) == ()
     assert made((True, True), (0.7, 0.6)).jump is None
     assert training_analysis.first_below(curve, 3.5) == 200
     assert training_analysis.first_below(curve, 1) is None
@@ -91,7 +89,8 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     own = read_once("induction").record(TWICE)
     described = head_naming.describe(own, own.attention[0])
     charts, steps = panel.figures
-    scores, loss, rate = charts.figures
+    (scores,) = charts.figures
+    loss, rate = training.losses(Run("induction", TWICE)).figures
     wanted = [*shipped_models.card("induction")["checkpoints"], 2000]
     assert [int(frame.key) for frame in steps.frames] == wanted
     grid = steps.frames[-1].figures[0]
@@ -109,11 +108,11 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
         if one.name == "induction" and not one.against
     )
     line, uniform = scores.series[:2]
-    assert line.name == f"induction L{best[1]} H{best[2]}" and line.main
+    assert line.name == f"L{best[1]} H{best[2]}" and line.main
     assert line.y[-1] == pytest.approx(best[0], abs=SUMMED) and uniform.y[-1] < line.y[-1]
     name = f"L{best[1]} H{best[2]}"
     assert f"{name} became an induction head between steps " in panel.finding
-    assert scores.x_range == loss.x_range == (0, 2000)
+    assert scores.x_range == (0, 2000)
     assert grid.selected == best[1:]
 
     early = training.checkpoints(Run("induction", TWICE), step=300)
@@ -160,8 +159,6 @@ def test_no_head_of_layer_0_is_an_induction_head() -> None:
     assert panel.finding.startswith("L0 H1 is in layer 0") and "cannot be" in panel.finding
     for model in ("induction", "twin-post"):
         panel = training.checkpoints(Run(model, TWICE))
-        names = [line.name for line in panel.figures[0].figures[0].series]
-        assert any(name.startswith("induction") for name in names)
         heads = [
             head
             for pattern, head in zip(panel.table["pattern"], panel.table["head"])
@@ -226,8 +223,8 @@ def test_taught_heads_and_others_are_told_apart_and_compared() -> None:
     chosen = training.checkpoints(run, layer=3, head=2, pattern=head_naming.PRONOUN)
     alone = training.checkpoints(run, layer=1, head=5, pattern=head_naming.PRONOUN)
     for panel, said, first in (
-        (chosen, "A teacher taught this head.", "L3 H2"),
-        (alone, "This head formed without a teacher.", "L1 H5"),
+        (chosen, f"It learned this from heads of {card['taught']['teacher']}: from step", "L3 H2"),
+        (alone, "It learned this by itself, from guessing words.", "L1 H5"),
     ):
         assert said in panel.finding
         (one, *begins), (other, *_) = became.findall(panel.finding)
@@ -239,8 +236,7 @@ def test_taught_heads_and_others_are_told_apart_and_compared() -> None:
             assert after < taught["from"]
         # The two stand on one chart, and a head that was taught is said to be one.
         lines = [line.name for line in panel.figures[0].figures[0].series]
-        of_pattern = [name for name in lines if name.startswith(head_naming.PRONOUN)]
-        assert len(of_pattern) == 2 and sum(name.endswith(", taught") for name in of_pattern) == 1
+        assert len(lines) == 3 and sum(name.endswith(", from minilm") for name in lines) == 1
     # The curve of the one without a teacher rises over the checkpoints before.
     score = next(line for line in alone.figures[0].figures[0].series if line.main).y
     early = [step <= 10_500 for step in card["checkpoints"]]
@@ -252,9 +248,30 @@ def test_taught_heads_and_others_are_told_apart_and_compared() -> None:
     assert "L3 H2 learned the rows of L3 H1" in " ".join(chosen.caption)
     assert "taught" not in " ".join(training.checkpoints(run, step=taught["from"]).caption)
     # Of another pattern, and of a model without a teacher, nothing is compared.
-    assert "teacher" not in training.checkpoints(Run("induction", TWICE)).finding
+    assert "learned" not in training.checkpoints(Run("induction", TWICE)).finding
     previous = training.checkpoints(run, pattern="previous")
-    assert "formed without" in previous.finding and "taught" not in previous.finding
+    assert "by itself" in previous.finding and "minilm" not in previous.finding
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])
+def test_every_line_of_a_training_has_a_name_of_its_own_and_few_stand_together(model: str) -> None:
+    run = Run(model, DEFAULT_TEXT)
+    shown = (*training.checkpoints(run).figures[0].figures, *training.losses(run).figures)
+    for chart in shown:
+        names = [line.name for line in chart.series]
+        assert all(names) and len({*names}) == len(names) <= 3, chart.title
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_a_leap_of_the_loss_is_marked_and_explained_where_it_is_seen(model: str) -> None:
+    panel = training.losses(Run(model, DEFAULT_TEXT))
+    loss, _ = panel.figures
+    ((step, text),) = loss.guides
+    (line,) = loss.series
+    leap = line.x[np.diff(line.y).argmax()]  # of neighbours the curve has the mean
+    assert abs(leap - step) <= 2 * (line.x[1] - line.x[0])
+    assert f"{step:,.0f}" in text and f"{step:,.0f}" in panel.finding
+    assert model_card.loss_note(model) in loss.note and f"{step:,.0f}" in loss.note
 
 
 # ---- the page ------------------------------------------------------------------------------------
@@ -307,6 +324,4 @@ def test_before_the_first_training_stands_what_one_of_the_task_has_come_to(task:
     assert last["key"] == str(shipped_models.card(task)["steps"])
     assert not set(last["figures"][0]["names"]) <= set(head_naming.UNNAMED)
     said, (layers, heads) = told(app, "caption"), last["figures"][0]["shape"][:2]
-    assert (
-        f"{task}, trained before" in said and f"layer{'s' * (layers > 1)} of {heads} heads" in said
-    )
+    assert f"{task}: {layers} layer{'s' * (layers > 1)} of {heads} heads" in said

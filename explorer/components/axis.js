@@ -62,3 +62,19 @@ export function even(x, y, shape) {
   axis[0] -= span / 2;
   axis[1] += span / 2;
 }
+
+/** Where the frames of a slider lie on it, and its ends: on the axis of a chart that follows it, else each as far from the next. @param {any[]} figures @param {any} slider @returns {[number[], number, number]} */
+export function placesOf(figures, { frames, choice }) {
+  const all = figures.flatMap((one) => [one, ...(one.figures || [])]);
+  const chart = all.find((one) => choice && one.follows === choice && one.x_range);
+  if (!chart) return [[...frames.keys()], 0, frames.length - 1];
+  const [low, high] = chart.x_range;
+  const place = scale(low, high, 0, 1, chart.log_x);
+  return [frames.map((/** @type {any} */ { x }, /** @type {number} */ at) => place(x ?? at)), 0, 1];
+}
+
+/** Which of some numbers is nearest to one. @param {number[]} numbers @param {number} to */
+export function nearest(numbers, to) {
+  const off = numbers.map((each) => Math.abs(each - to));
+  return off.indexOf(Math.min(...off));
+}

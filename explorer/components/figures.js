@@ -499,6 +499,7 @@ function margins(pen, figure, [, ys]) {
 
 const GUIDED = { class: "framed", "stroke-width": 2 }; // the line at a number to which a formula comes
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
+const SAMPLE = 2.4; // letters of a line before its name, where that stands above the chart
 
 /** @param {Pen} pen @param {Chart} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
@@ -515,7 +516,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const last = places.length ? pen.width(`${places[places.length - 1][1]}`, { size: 0.85 }) / 2 : 0;
   const right = x + width - (above ? Math.max(0.5 * letter, last) : aside[1]);
   const names = series.map((one) =>
-    above ? pen.lines(named(one), width, { size: 0.9, bold: one.main }) : [],
+    above ? pen.lines(named(one), width - SAMPLE * letter, { size: 0.9, bold: one.main }) : [],
   );
   const lines = 1.3 * letter * names.flat().length;
   const own = Math.max(
@@ -585,7 +586,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   }
   const rest = look.categorical.filter((each) => each !== look.primary);
   let next = 0;
-  /** @type {{ y: number, one: any, colour: string }[]} */
+  /** @type {{ y: number, one: any, colour: string, style: any }[]} */
   const ends = [];
   series.forEach((one, at) => {
     const colour = one.main
@@ -598,7 +599,10 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
       .filter(([, value]) => Number.isFinite(value) && (!log_y || value > 0))
       .map(([a, b]) => [across(a), up(b)]);
     if (!points.length) return;
-    const width = { "stroke-width": one.main ? 2.5 : 1.5 };
+    const style = {
+      "stroke-width": one.main ? 2.5 : 1.5,
+      "stroke-dasharray": one.main ? undefined : DASHES[at % DASHES.length],
+    };
     const { base } = one;
     if (base && one.shape === "band") {
       const back = [...one.x]
@@ -613,12 +617,8 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
         const next = points[i + 1]?.[0] ?? a + (a - (points[i - 1]?.[0] ?? a));
         pen.rect(a, b, Math.max(1, next - a - 1), foot - b, { fill: colour, "fill-opacity": 0.7 });
       }
-    else
-      pen.line(points, colour, {
-        ...width,
-        "stroke-dasharray": one.main ? undefined : DASHES[at % DASHES.length],
-      });
-    ends.push({ y: points[points.length - 1][1], one, colour });
+    else pen.line(points, colour, style);
+    ends.push({ y: points[points.length - 1][1], one, colour, style });
   });
   for (const [of, at] of framed)
     if (of >= 0) {
@@ -627,12 +627,17 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     }
   ends.sort((a, b) => a.y - b.y);
   if (above) {
-    const written = ends.flatMap(({ one, colour }) =>
-      names[series.indexOf(one)].map((line) => ({ line, fill: colour, bold: one.main })),
-    );
-    written.forEach(({ line, ...style }, at) =>
-      pen.text(x, y + titles + (1.3 * at + 0.2) * letter, line, { size: 0.9, ...style }),
-    );
+    let row = y + titles + 0.2 * letter;
+    for (const { one, colour, style } of ends) {
+      const sample = [x, x + (SAMPLE - 0.5) * letter].map((each) => [each, row]);
+      if (one.shape === "line") pen.line(sample, colour, style);
+      if (one.shape === "points")
+        pen.circle((sample[0][0] + sample[1][0]) / 2, row, letter / 4, { fill: colour });
+      for (const line of names[series.indexOf(one)]) {
+        pen.text(x + SAMPLE * letter, row, line, { size: 0.9, fill: colour, bold: one.main });
+        row += 1.3 * letter;
+      }
+    }
     return height;
   }
   const pitch = 1.15 * letter;

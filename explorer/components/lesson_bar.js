@@ -196,11 +196,12 @@ function draw(view) {
       },
       label,
     );
+  const speaks = !view.header.alone || bus.now.lesson; // a reader alone has no class
   const told = [
     item.question && opening(view, `question ${want}`, item.question, item.answer),
-    item.note && opening(view, `note ${want}`, say("note"), item.note),
-    item.done && make("p", "done", say("done", { when: item.done })),
-    !view.header.of_class && speaking(),
+    speaks && item.note && opening(view, `note ${want}`, say("note"), item.note),
+    speaks && item.done && make("p", "done", say("done", { when: item.done })),
+    speaks && !view.header.of_class && speaking(),
   ].filter(Boolean);
   redraw(view, [
     make(

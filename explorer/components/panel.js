@@ -2,6 +2,7 @@
 // A panel on the page: its title, its finding, its figures, and further sentences; figures can be
 // pressed, read with the arrow keys, stepped through and taken along as files.
 
+import { nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, standing } from "./flow_levels.js";
@@ -762,13 +763,15 @@ function slider(view, at, finding) {
   const { frames, choice, title, current, plays } = view.figures[at];
   const last = frames.length - 1;
   const walked = isWalked(view.figures[at]);
+  const [places, low, high] = placesOf(view.figures, view.figures[at]);
   const [pace, led] = [walked ? READING : PLAY, view.figures.some(isFlow)];
   const names = led ? [words("play"), words("stop")] : ["Play", "Pause"];
   const input = make("input", {
     type: "range",
-    min: 0,
-    max: last,
-    value: current,
+    min: low,
+    max: high,
+    step: "any",
+    value: places[current],
     "aria-label": title || "Step",
     "aria-valuetext": frames[current].label,
     data: { focus: `slider ${at}` },
@@ -777,8 +780,10 @@ function slider(view, at, finding) {
   /** @type {any} */
   let [later, next] = [];
   const echoes = new Echoes();
+  let on = current; // the frame at which the slider stands
   const go = (/** @type {number} */ to, echo = false) => {
-    input.value = `${to}`;
+    on = to;
+    input.value = `${places[to]}`;
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
     if (frames[to].sentence) finding.replaceChildren(...sentenceOf(view, frames[to].sentence));
@@ -810,11 +815,11 @@ function slider(view, at, finding) {
   const start = () => {
     if (next) {
       pause();
-      return go(Number(input.value));
+      return go(on);
     }
     play.textContent = names[1];
     if (walked) view.root.addEventListener("pointerdown", stop);
-    run(Number(input.value) < last ? Number(input.value) + 1 : 0);
+    run(on < last ? on + 1 : 0);
   };
   const stop = (/** @type {Event} */ { target }) => target !== play && start();
   const shortcut = walked ? { "aria-keyshortcuts": "Space" } : {};
@@ -824,20 +829,28 @@ function slider(view, at, finding) {
   view.figures[at].go = (/** @type {number} */ to, echo = false) => {
     if (echo && (echoes.takes(to) || later || to === view.figures[at].current)) return; // the reader has gone on
     pause();
-    if (to === view.figures[at].current && to === Number(input.value)) return; // the end of the walk
+    if (to === view.figures[at].current && to === on) return; // the end of the walk
     go(to, echo);
   };
+  const step = (/** @type {number} */ by) =>
+    view.figures[at].go(Math.max(0, Math.min(last, on + by)));
   const walk = (/** @type {string} */ name, /** @type {number} */ by) => {
-    const onclick = () =>
-      view.figures[at].go(Math.max(0, Math.min(last, Number(input.value) + by)));
     const data = { focus: `${name} ${at}` };
-    return walked && make("button", { type: "button", onclick, data }, name);
+    return walked && make("button", { type: "button", onclick: () => step(by), data }, name);
   };
   if (walked) {
     view.figures[at].toggle = start;
     if (!led) hearKeys(view, (event, inside) => stepKey(view, at, event, inside));
   }
-  input.oninput = () => view.figures[at].go(Number(input.value));
+  input.oninput = () => {
+    view.figures[at].go(nearest(places, Number(input.value)));
+    input.value = `${places[on]}`;
+  };
+  input.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    const by = arrow(event);
+    if (by) event.preventDefault();
+    if (by) step(by[1] || -by[0]);
+  };
   const own = (plays || walked) && !led && play;
   return make("div", "slider", own, walk("Back", -1), walk("Next", 1), input, label);
 }

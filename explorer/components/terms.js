@@ -5,8 +5,13 @@
 import { make, worded } from "./mount.js";
 import { formulas } from "./number_format.js";
 
+const PRODUCT = /(?<=(?<!\p{L})\p{L}) · (?=\p{L}(?!\p{L}))/gu; // of two letters, in one line
+
 /** A line as nodes, its formulas with indices and powers. @param {string} line */
-const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
+const typeset = (line) =>
+  formulas(line.replace(PRODUCT, "\u00a0·\u00a0")).map(([tag, text]) =>
+    tag ? make(tag, "", text) : text,
+  );
 
 /** A term as it came: its name, its meaning, and its spellings without capitals. @typedef {[string, string, string[]]} Term */
 

@@ -16,8 +16,8 @@ from explorer.analysis.attention import argmax_id
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
 from explorer.figures.csv import Cells, Columns
-from explorer.figures.formatting import Written, fixed, hundredths, percent
-from explorer.figures.kinds import Chart, Frame, HeadMatrices, Series, Stack, Steps
+from explorer.figures.formatting import Written, fixed, percent
+from explorer.figures.kinds import Chart, Frame, HeadMatrices, Series, Stack, Steps, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
@@ -29,6 +29,7 @@ from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import HideToken
 from models.contract.recording import Attention, Recording, from_end
+from models.contract.results import OneList
 from models.own import model_card
 from models.own.model_card import Checkpoint, Phase
 from models.runtime.caching import loaded
@@ -179,11 +180,18 @@ def _grid(reading: Measured, title: str, chosen: tuple[int, int] | None) -> Head
 
 
 def _grid_title(model: str, stage: Stage) -> str:
-    """Title with the number of heads, and of those that a teacher has taught by then."""
+    """Title with the number of heads, and those that learned from another model's by then."""
     shared, n = sentences(CONCEPT, "shared"), len(stage.heads)
     heads = model_card.taught_heads(model, stage.step)
     names = ", ".join(map(head_name, sorted(heads)))
-    return shared("grid_taught", n=n, heads=names) if heads else shared("grid", n=n)
+    if not heads:
+        return shared("grid", n=n)
+    return shared("grid_taught", n=n, heads=names, teacher=_teacher(model))
+
+
+def _teacher(model: str) -> str:
+    """The model whose heads taught some of a model's, "" for none."""
+    return str(model_card.facts(model).get("taught", {}).get("teacher", ""))
 
 
 def _log(steps: Sequence[float]) -> bool:
@@ -204,43 +212,84 @@ N_RATES = 200  # points of a learning rate on a logarithmic axis
 def _charts(
     losses: Sequence[tuple[str, Curve]],
     scores: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    where: str,
     guide: float | None,
     note: str = "",
-    phases: Sequence[Phase] = (),
 ) -> Stack:
-    """Pattern scores, the first curve the one that is spoken of, above the loss with a note, and
-    the learning rate of phases below."""
+    """Pattern scores, the first curve the one that is spoken of, above the loss with a note.
+    where: the attention goes that is scored. guide: the step on show; None of a training that goes
+    on, whose axis is logarithmic from the first."""
     words = sentences(CONCEPT, "shared")
     curves = [training.smoothed(curve) for _, curve in losses]
     every = [step for curve in curves for step, _ in curve] + [
         step for _, points in scores for step, _ in points
     ]
-    log_x = _log(every)
-    every += [float(each.first) for each in phases]
-    ends = [step for step in every if step > 0 or not log_x]
-    chart = partial(
-        Chart,
-        x_title=words("steps"),
-        log_x=log_x,
-        x_range=(min(ends), max(ends)) if ends else None,
-        guides=() if guide is None else ((guide, ""),),
-        follows="train_step",
-    )
+    goes_on = guide is None and any(step > 0 for step in every)
+    chart = _over_steps(every, () if guide is None else ((guide, ""),), goes_on)
     charts = []
     if scores:
         lines = tuple(_series(*each, at == 0) for at, each in enumerate(scores))
-        title, says = words("scores"), words("score")
-        charts.append(chart(title=title, series=lines, y_range=(0.0, 1.0), note=says))
+        title = words("scores", where=where)
+        charts.append(chart(title=title, series=lines, y_range=(0.0, 1.0), follows="train_step"))
         chart = partial(chart, half=any(curves))
     if any(curves):
         lines = tuple(
             _series(name, curve, at == 0)
             for at, ((name, _), curve) in enumerate(zip(losses, curves))
         )
-        charts.append(chart(title=words("loss"), series=lines, note=note))
-    if phases and any(curves):
-        charts.append(_rates(phases, chart))
+        title = words("loss")
+        charts.append(chart(title=title, series=lines, note=note, follows="train_step"))
     return Stack(figures=tuple(charts))
+
+
+def _over_steps(
+    every: Sequence[float], guides: tuple[tuple[float, str], ...] = (), log: bool = False
+) -> Callable[..., Chart]:
+    """What makes charts over one axis of steps, which says where it is logarithmic: where many
+    steps ask for it, or in any case."""
+    words, log_x = sentences(CONCEPT, "shared"), log or _log(every)
+    ends = [step for step in every if step > 0 or not log_x]
+    return partial(
+        Chart,
+        x_title=words("log_steps" if log_x else "steps"),
+        log_x=log_x,
+        x_range=(min(ends), max(ends)) if ends else None,
+        guides=guides,
+    )
+
+
+@spec.panel
+def losses(run: Run) -> Panel:
+    """Loss and learning rate over a model's training, and what makes the loss leap.
+
+    Raises ValueError for a model without a recorded loss.
+    """
+    words, shared = sentences(CONCEPT, "rates"), sentences(CONCEPT, "shared")
+    curve, phases = model_card.loss_curve(run.model), model_card.phases(run.model)
+    if not curve:
+        raise ValueError(words("no_curve"))
+    jump = training.largest_rise(curve)
+    (first, high), (last, low) = curve[0], curve[-1]
+    says = words("falls", high=fixed(high), low=fixed(low), step=f"{last:,.0f}")
+    if jump is not None:
+        (before, low), (after, high) = jump
+        at = {"before": f"{before:,.0f}", "after": f"{after:,.0f}"}
+        says = words("jump", low=fixed(low), high=fixed(high), **at)
+    is_late = len(curve) > 1 and first > 2 * (curve[1][0] - first)
+    late = words("late", step=f"{first:,.0f}") if is_late else ""
+    every = [step for step, _ in curve] + [float(each.first) for each in phases]
+    line = (_series(shared("loss_curve"), training.smoothed(curve), True),)
+    leap = () if jump is None else ((jump[0][0], words("leap", step=f"{jump[0][0]:,.0f}")),)
+    note = " ".join(filter(None, (model_card.loss_note(run.model), late)))
+    chart = _over_steps(every)(title=shared("loss"), series=line, guides=leap, note=note)
+    return Panel(
+        title=words("title"),
+        finding=says,
+        figures=(chart, *((_rates(phases, _over_steps(every)),) if phases else ())),
+        table={"step": [step for step, _ in curve], "loss": [loss for _, loss in curve]},
+        file="loss",
+        numbers={"warm_up": Written.count(phases[0].warm_up)} if phases else {},
+    )
 
 
 def _rates(phases: Sequence[Phase], chart: Callable[..., Chart]) -> Chart:
@@ -258,8 +307,8 @@ def _rates(phases: Sequence[Phase], chart: Callable[..., Chart]) -> Chart:
     return replace(
         drawn,
         title=sentences(CONCEPT, "shared")("rate"),
-        series=(Series("", points[:, 0], points[:, 1], main=True),),
-        guides=(*drawn.guides, (float(phases[0].warm_up), words("end"))),
+        series=(Series(words("line"), points[:, 0], points[:, 1], main=True),),
+        guides=((float(phases[0].warm_up), words("end")),),
         note=_rates_note(phases),
         **other,
     )
@@ -274,16 +323,6 @@ def _rates_note(phases: Sequence[Phase]) -> str:
         return note
     steps = " and ".join(filter(None, (", ".join(others[1:]), last)))
     return f"{note} {words('again', steps=steps)}"
-
-
-def _jump_note(curve: Curve) -> str:
-    """Sentence on the one rise of a loss that is far beyond its noise; "" where there is none."""
-    jump = training.largest_rise(curve)
-    if jump is None:
-        return ""
-    (before, low), (after, high) = jump
-    steps = {"before": f"{before:,.0f}", "after": f"{after:,.0f}"}
-    return sentences(CONCEPT, "rates")("jump", low=fixed(low), high=fixed(high), **steps)
 
 
 # ---- one model's checkpoints ---------------------------------------------------------------------
@@ -352,8 +391,8 @@ def checkpoints(
     head: HeadIfAny = OPENS,
     pattern: Pattern = "",
 ) -> Panel:
-    """Formation of a head's pattern on this text: pattern scores and loss over a model's
-    checkpoints, and all heads at one of them.
+    """Formation of a head's pattern on this text: its score over a model's checkpoints, and all
+    heads at one of them.
 
     step: of the checkpoint; where None, and no head or pattern is chosen, the first one from which
     on the model's answer leads for good, else the last one. attention: its name, the one in which
@@ -381,30 +420,21 @@ def checkpoints(
     chosen = _chosen(stages, courses, layer, head, pattern)
     taught = model_card.taught_heads(run.model)
     other = _taught_or_not(stages, chosen, taught) if chosen and taught else None
-    loss = model_card.loss_curve(run.model)
     led = _led(leads, first, steps)
     says, *more = _findings(
-        courses, chosen, is_chosen=is_chosen, taught=taught, other=other, brief=bool(led)
+        courses, chosen, is_chosen=is_chosen, model=run.model, other=other, brief=bool(led)
     )
-    notes = filter(None, (_jump_note(loss), model_card.loss_note(run.model)))
     return Panel(
         title=words("title"),
         finding=says if run.covered is not None else led + says,  # the answer is asked for
         figures=(
-            _charts(
-                [(shared("loss_curve"), loss)],
-                _score_lines(courses, chosen, other, taught),
-                float(steps[at]),
-                phases=model_card.phases(run.model),
-            ),
+            _charts([], _score_lines(chosen, other, run.model), _where(chosen), float(steps[at])),
             _grids(run.model, measures, at, chosen),
         ),
-        table=_columns(stages, courses, loss),
+        table=_columns(stages, courses, model_card.loss_curve(run.model)),
         details=(
             *more,
             *(evidence(chosen)[1:] if chosen else ()),
-            *filter(None, (" ".join(notes),)),
-            *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
             *what_counts(),
             *meanings(each.habit for each in courses),
             words("press"),
@@ -497,33 +527,28 @@ def _taught_or_not(
 
 
 def _score_lines(
-    courses: Sequence[HabitCourse],
     chosen: HabitCourse | None,
     other: HabitCourse | None = None,
-    taught: Taught = frozenset(),
+    model: str = "",
 ) -> list[tuple[str, list[tuple[float, float]]]]:
-    """The scores of the chosen head, of uniform attention, of the head that it is compared with,
-    and of each other pattern's best head; with `other` each taught head is said to be one."""
+    """The scores of the chosen head, of uniform attention, and of the head that it is compared
+    with; a head of the model that another model's taught is said to be one."""
     if chosen is None:
         return []
-    words = sentences(CONCEPT, "shared")
-    rest = [each for each in courses if each.habit != chosen.habit]
-    lines = [
-        (
-            words(
-                "of_taught" if each.at in taught else "of_head",
-                pattern=each.habit,
-                head=head_name(each.at),
-            ),
-            each,
-        )
-        for each in (chosen, *filter(None, (other,)))
-    ]
-    lines += [(each.habit, each) for each in rest]
-    curves = [(name, list(zip(map(float, each.steps), each.scores))) for name, each in lines]
-    chance = list(zip(map(float, chosen.steps), chosen.chances))
-    curves.insert(1, (sentences(CONCEPT, "shared")("uniform"), chance))
+    words, taught = sentences(CONCEPT, "shared"), model_card.taught_heads(model) if model else ()
+    curves = []
+    for each in (chosen, *filter(None, (other,))):
+        name = words("head", layer=each.at[0], head=each.at[1])
+        if each.at in taught:
+            name = words("of_taught", head=name, teacher=_teacher(model))
+        curves.append((name, list(zip(map(float, each.steps), each.scores))))
+    curves.insert(1, (words("uniform"), list(zip(map(float, chosen.steps), chosen.chances))))
     return curves
+
+
+def _where(chosen: HabitCourse | None) -> str:
+    """Where the attention goes that is scored; "" where none is."""
+    return sentences(CONCEPT, "where")(chosen.habit) if chosen else ""
 
 
 def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curve) -> Columns:
@@ -550,12 +575,12 @@ def _findings(
     courses: Sequence[HabitCourse],
     chosen: HabitCourse | None,
     is_chosen: bool,
-    taught: Taught,
+    model: str,
     other: HabitCourse | None,
     brief: bool,
 ) -> tuple[str, ...]:
-    """The headline of the head and pattern on screen with its evidence, and of a model of which a
-    teacher taught some heads, whether this is one, and when the head that it is compared with
+    """The headline of the head and pattern on screen with its evidence, and of a model of which
+    another one taught some heads, whether this is one, and when the head that it is compared with
     learned the pattern; where the reader chose neither and no head has a pattern in the end, a
     sentence on that. brief: the headline alone comes first, and the others after it by
     themselves."""
@@ -563,27 +588,35 @@ def _findings(
     if chosen is None:
         return (words("too_short"),)
     if is_chosen or any(each.has[-1] for each in courses):
-        by = (words("taught" if chosen.at in taught else "alone"),) * bool(taught)
-        more = *by, *evidence(chosen)[:1], *_compared(other, taught)
+        more = *evidence(chosen)[:1], *_learned(model, chosen), *_compared(model, other)
         return (headline(chosen), *more) if brief else (" ".join((headline(chosen), *more)),)
     none = words(
         "none_formed",
-        score=hundredths(chosen.scores[-1]),
+        score=percent(chosen.scores[-1]),
         head=head_name(chosen.at),
         where=sentences(CONCEPT, "where")(chosen.habit),
-        chance=hundredths(chosen.chances[-1]),
+        chance=percent(chosen.chances[-1]),
     )
     return (none,)
 
 
-def _compared(other: HabitCourse | None, taught: Taught) -> Iterator[str]:
+def _learned(model: str, chosen: HabitCourse) -> Iterator[str]:
+    """Sentence on whom a head learned from, of a model of which another one taught some."""
+    if taught := model_card.facts(model).get("taught"):
+        is_taught = chosen.at in model_card.taught_heads(model)
+        slots = {"step": f"{taught['from']:,}", "teacher": taught["teacher"]} if is_taught else {}
+        yield sentences(CONCEPT, "checkpoints")("taught" if is_taught else "alone", **slots)
+
+
+def _compared(model: str, other: HabitCourse | None) -> Iterator[str]:
     """Sentence on the checkpoints between which another head learned the pattern; none where it did
     not, or is seen to have it at the first or at the last checkpoint alone."""
     if other is not None and (place := other.formed_at) and place < len(other.steps) - 1:
         before, step = (f"{each:,}" for each in other.steps[place - 1 : place + 1])
-        name = "too_taught" if other.at in taught else "too_alone"
-        words = sentences(CONCEPT, "checkpoints")
-        yield words(name, head=head_name(other.at), before=before, step=step)
+        is_taught = other.at in model_card.taught_heads(model)
+        slots = {"teacher": _teacher(model)} if is_taught else {}
+        words, name = sentences(CONCEPT, "checkpoints"), "too_taught" if is_taught else "too_alone"
+        yield words(name, head=head_name(other.at), before=before, step=step, **slots)
 
 
 def headline(one: HabitCourse) -> str:
@@ -617,36 +650,18 @@ def evidence(one: HabitCourse) -> tuple[str, ...]:
         name = "at_most"
         finite = [score if isfinite(score) else -1.0 for score in one.scores]
         place = max(range(len(one.steps)), key=finite.__getitem__)
-    step, score = f"{one.steps[place]:,}", hundredths(one.scores[place])
-    chance = hundredths(one.chances[place])
+    step, score = f"{one.steps[place]:,}", percent(one.scores[place])
+    chance = percent(one.chances[place])
     lines = [words(name, step=step, score=score, where=where, chance=chance)]
     if name == "at_most":
         return tuple(lines)
     if place and isfinite(one.scores[place - 1]):
-        before = hundredths(one.scores[place - 1])
+        before = percent(one.scores[place - 1])
         lines.append(words("before", step=f"{one.steps[place - 1]:,}", score=before))
     if place < len(one.steps) - 1:
-        last = hundredths(one.scores[-1])
+        last = percent(one.scores[-1])
         lines.append(words("last", step=f"{one.steps[-1]:,}", score=last))
     return tuple(lines)
-
-
-def beside_loss(one: HabitCourse, curve: Curve) -> tuple[str, ...]:
-    """The largest rise of a score and what the loss did in the same steps; nothing where either is
-    missing."""
-    words, place = sentences(CONCEPT, "checkpoints"), one.jump
-    if place is None or len(curve) < 2:
-        return ()
-    before, after = one.steps[place - 1], one.steps[place]
-    high, low = loss_at(curve, before), loss_at(curve, after)
-    if high is None or low is None:
-        return ()
-    scores = {"low": hundredths(one.scores[place - 1]), "high": hundredths(one.scores[place])}
-    rose = words("rose", before=f"{before:,}", after=f"{after:,}", **scores)
-    whole, slots = curve[0][1] - curve[-1][1], {"high": fixed(high), "low": fixed(low)}
-    if high > low and whole > 0:
-        return rose, words("loss_share", share=percent((high - low) / whole), **slots)
-    return rose, words("loss_then", **slots)
 
 
 def what_counts() -> tuple[str, ...]:
@@ -732,7 +747,7 @@ def pair(
         figures=(
             _charts(
                 list(zip(titles, curves)),
-                _pair_scores(runs) if len(steps) > 1 else [],
+                *(_pair_scores(runs) if len(steps) > 1 else ([], "")),
                 float(steps[at]) if steps else None,
                 notes.pop() if len(notes) == 1 else "",
             ),
@@ -794,23 +809,21 @@ def _pair_frames(runs: Sequence[Run], steps: Sequence[int]) -> tuple[Frame, ...]
     )
 
 
-def _pair_scores(runs: Sequence[Run]) -> list[tuple[str, list[tuple[float, float]]]]:
+def _pair_scores(runs: Sequence[Run]) -> tuple[list[tuple[str, list[tuple[float, float]]]], str]:
     """The scores of the first model's clearest pattern, of the head that has most of it, in both
-    models."""
+    models; and where its attention goes."""
     words = sentences(CONCEPT, "pair")
     measures = [[each.stage for each in measured(run, _attention(run, ""))] for run in runs]
     first = training.most_informative(training.best_courses(measures[0]))
     if first is None:
-        return []
+        return [], ""
     lines = []
     for run, stages in zip(runs, measures):
         best = training.best_head(stages[-1], first.habit)
         course = training.habit_course(stages, first.habit, best)
-        name = words(
-            "curve", pattern=first.habit, head=head_name(best), model=model_names.title(run.model)
-        )
+        name = words("curve", head=head_name(best), model=model_names.title(run.model))
         lines.append((name, list(zip(map(float, course.steps), course.scores))))
-    return lines
+    return lines, _where(first)
 
 
 def pair_finding(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
@@ -840,14 +853,17 @@ def pair_finding(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
 def live(
     task: str,
     recording: Recording,
+    lists: Mapping[int, OneList],
     measures: Sequence[Measured],
     curves: Sequence[Curve],
     size: tuple[int, int, int],
 ) -> Panel:
-    """A training so far: loss and pattern scores over its steps, and all heads now.
+    """A training so far: what it says to one list, loss and pattern scores over its steps, and all
+    heads now.
 
-    task: what it learns. measures: all heads at each step that was looked at. curves: the loss, and
-    the loss on what is held out where there is one. size: layers, heads and width.
+    task: what it learns. lists: the list and what is said to it, by the step. measures: all heads
+    at each step that was looked at. curves: the loss, and the loss on what is held out where there
+    is one. size: layers, heads and width.
     """
     words, shared = sentences(CONCEPT, "live"), sentences(CONCEPT, "shared")
     stages = [each.stage for each in measures]
@@ -857,12 +873,19 @@ def live(
     names = (shared("loss_curve"), words("held_out"))
     layers, heads, width = size
     last = measures[-1]
-    grid = _grid(last, shared("grid", n=len(last.stage.heads)), chosen.at if chosen else None)
+    grid = _grid(last, words("grid"), chosen.at if chosen else None)
+    says = words("none_yet")
+    if chosen and formed:
+        kind = sentences(CONCEPT, "kinds")(chosen.habit)
+        says = words("now", head=head_name(chosen.at), kind=kind)
+    charts = _charts(list(zip(names, curves)), _score_lines(chosen), _where(chosen), None)
+    one = lists[max(lists)]
     return Panel(
         title=words("title", task=task),
-        finding=headline(chosen) if chosen and formed else words("none_yet"),
+        finding=f"{words('said', right=one.n_right, n=len(one.right))} {says}",
         figures=(
-            _charts(list(zip(names, curves)), _score_lines(courses, chosen), None),
+            _lists(lists),
+            charts,
             replace(grid, select=()),
         ),
         details=what_counts(),
@@ -878,4 +901,21 @@ def live(
         ),
         file="headlight-live",
         token=f"{recording.model.fingerprint}{last.stage.step}{hash(recording.text)}",
+    )
+
+
+def _lists(lists: Mapping[int, OneList]) -> TextTable:
+    """One list, what is right for each of its places, and what the model says there at some
+    steps."""
+    words, steps = sentences(CONCEPT, "live"), sorted(lists)
+    one = lists[steps[-1]]
+    said = [
+        [words("hit" if a == b else "miss", token=a) for a, b in zip(lists[at].said, one.right)]
+        for at in steps
+    ]
+    return TextTable(
+        title=words("list"),
+        note=words("list_note"),
+        columns=(*words.lines("of_list"), *(words("at_step", step=f"{at:,}") for at in steps)),
+        rows=tuple(zip(one.given, one.right, *said)),
     )

@@ -11,7 +11,7 @@ from explorer.analysis.measure import Untestable
 from explorer.figures import html_export
 from explorer.figures.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels import address, link_words, spec
-from explorer.panels.choice import choices_of, parameters
+from explorer.panels.choice import TRUE, choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
 from explorer.wording.templates import sentences
@@ -34,7 +34,8 @@ def document(lesson: Lesson) -> Document:
     text = ""
     for at, item in enumerate(lesson.items, 1):
         if (own := _chosen(item).get("text", text)) != text:
-            parts.append(TextLines([("blockquote", text := own)], column=2))
+            text = own
+            parts.append(TextLines([("blockquote", _text_shown(item, text))], column=2))
         parts.append(TextLines(_step(at, item), column=2, look="step"))
         if pictures < MOST_PICTURES and (panel := pictured(item)) is not None:
             pictures += 1
@@ -69,6 +70,15 @@ def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson
 def _chosen(item: Item) -> dict[str, str]:
     """The words of a step's address."""
     return link_words.in_todays_words(dict(parse_qsl(urlsplit(item.address).query)))
+
+
+def _text_shown(item: Item, text: str) -> str:
+    """The text of a step, in which the word that its address covers has no name."""
+    try:
+        run, _ = _choices(item)
+        return text if run.covered is None else run.recording().texts_with_cover(run.covered)[0]
+    except UNSHOWN:
+        return text
 
 
 def _step(at: int, item: Item) -> list[Line]:
@@ -111,6 +121,8 @@ def _choices(item: Item) -> tuple[Run, dict[str, str]]:
         made_by = each.choice.made_by if each.choice else None
         known |= {part.name for part in choices_of(made_by)} if made_by else {each.name}
     run, words = _shown_there(item.panel, _chosen(item))
+    if run.covered is not None:  # a sheet has no light that is still off
+        words["flow_cover"] = TRUE
     return run, {name: word for name, word in words.items() if name in known}
 
 

@@ -418,6 +418,7 @@ TRAINING = (
         "checkpoints",
         "Checkpoints",
         ("training.checkpoints",),
+        below=("training.losses",),
         wait="Reading the text at every checkpoint …",
         subject="last step",
         reads=(),

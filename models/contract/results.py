@@ -552,3 +552,18 @@ class Sweep:
 
 
 Norm = tuple[np.ndarray, np.ndarray, float, bool]
+
+
+@dataclass(frozen=True)
+class OneList:
+    """What a model says to one list: its tokens, what is right for each place, and what the model
+    says there, after the right ones before it."""
+
+    given: tuple[str, ...]
+    right: tuple[str, ...]
+    said: tuple[str, ...]
+
+    @property
+    def n_right(self) -> int:
+        """How many of the tokens that it says are right."""
+        return sum(map(str.__eq__, self.right, self.said))

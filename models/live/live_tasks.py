@@ -67,7 +67,13 @@ class Task:
         if self.text is not None:
             return self._windows(self.text, rng, held_out)
         n = rng.randint(3, MAX_LIST_LENGTH)
-        lists = [[rng.choice(self.words) for _ in range(n)] for _ in range(LISTS_PER_BATCH)]
+        return self.of_lists(
+            [[rng.choice(self.words) for _ in range(n)] for _ in range(LISTS_PER_BATCH)]
+        )
+
+    def of_lists(self, lists: list[list[int]]) -> tuple[Tensor, ...]:
+        """The same of lists of ids, all as long."""
+        n = len(lists[0])
         if self.plan.task == "induction":
             ids = torch.tensor([[self.bos, *items, *items] for items in lists])
             labels = ids[:, 1:].clone()
@@ -102,6 +108,12 @@ class Task:
     def loss(self, model: Transformer, batch: tuple[Tensor, ...]) -> Tensor:
         """Mean cross-entropy in nats of what is to be said."""
         return F.cross_entropy(*self.scores(model, batch))
+
+    @torch.no_grad()
+    def said(self, model: Transformer, batch: tuple[Tensor, ...]) -> tuple[list[int], list[int]]:
+        """(what is to be said, what the model says) of what counts in a batch, as ids."""
+        scores, labels = self.scores(model, batch)
+        return labels.tolist(), scores.argmax(-1).tolist()
 
     @torch.no_grad()
     def measured(self, model: Transformer) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from models import child_process
+from models.contract.results import OneList
 from models.live import training_plan
 from models.live.training_plan import CHECKPOINT_STEPS, LIVE_PREFIX, Progress, TrainingPlan
 
@@ -178,11 +179,7 @@ def record_text(run: TrainingProcess, text: str, step: int | None = None) -> Rec
     """
     from models.network import own_model
 
-    snapshot = _snapshot(run)
-    step = max(snapshot.weights) if step is None else step
-    if step not in snapshot.weights:
-        raise ValueError("There are no weights of this step.")
-    model = snapshot.model(f"{LIVE_PREFIX}{run.plan.task}", step)
+    model = _model(run, step)
     if run.plan.kind == "decoder":
         return own_model.record(model, text)
     max_tokens = model.card.n_positions - 1
@@ -190,6 +187,37 @@ def record_text(run: TrainingProcess, text: str, step: int | None = None) -> Rec
     source_ids = [token for token in ids if token != model.tokenizer.eos][:max_tokens]
     target_ids = tuple(source_ids[::-1] if run.plan.task == "reverse" else source_ids)
     return own_model.record(model, text, target=target_ids)
+
+
+def read_list(run: TrainingProcess, text: str, step: int | None = None) -> OneList:
+    """What a training's model, as it is now or after so many steps, says to the tokens of a text as
+    a list; one that learns a text, to the first of those held out. Raises ValueError as
+    `record_text`."""
+    from random import Random
+
+    from models.live.live_tasks import MAX_LIST_LENGTH, Task
+
+    model = _model(run, step)
+    task, tokenizer = Task(run.plan, model.tokenizer), model.tokenizer
+    if run.plan.task == "text":
+        held_out = task.batch(Random("kept out"), held_out=True)
+        batch = tuple(each[:1, :MAX_LIST_LENGTH] for each in held_out)
+        given = batch[0][0].tolist()
+    else:
+        given = (tokenizer.ids([text])[0] or task.words)[:MAX_LIST_LENGTH]
+        batch = task.of_lists([given])
+    listed = (given, *task.said(model.network, batch))
+    return OneList(*(tuple(map(tokenizer.label, each[: len(given)])) for each in listed))
+
+
+def _model(run: TrainingProcess, step: int | None) -> own_model.OwnModel:
+    """The model of a training as it is now or after so many steps. Raises ValueError before its
+    first weights are there, and for a step that is not."""
+    snapshot = _snapshot(run)
+    step = max(snapshot.weights) if step is None else step
+    if step not in snapshot.weights:
+        raise ValueError("There are no weights of this step.")
+    return snapshot.model(f"{LIVE_PREFIX}{run.plan.task}", step)
 
 
 def save_snapshot(run: TrainingProcess) -> str:

@@ -277,9 +277,10 @@ ABOUT: dict[str, dict[str, Any]] = {
     },
     "encoder-taught": {
         "course": (
-            f"From step {attention_transfer.BEFORE:,} on the loss also holds "
-            f"{attention_transfer.WEIGHT} times the divergence of the taught heads from their "
-            "teacher."
+            f"From step {attention_transfer.BEFORE:,} on the loss also counts, "
+            f"{attention_transfer.WEIGHT} times, how far two heads are from those of "
+            f"{attention_transfer.TEACHER} that they learn from. It measures more than before: its "
+            "two parts cannot be compared."
         ),
         "taught": {
             "heads": attention_transfer.TAUGHT,

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
+const { nearest, placesOf } = await of("axis");
 const { Pen } = await of("draw");
 const { between, figure } = await of("figures");
 const { spoken } = await of("head_matrices");
@@ -305,6 +306,35 @@ test("the main curve has the page's own colour, and no other curve has it", () =
   assert.deepEqual(
     strokes.map(([, colour]) => colour),
     ["#0000ff", "#aa5500", "#008800"],
+  );
+});
+
+test("every line of a chart has its name at its end, or a sample of itself before the name", () => {
+  const names = ["spread evenly", "a head of another model"];
+  const shapes = ["line", "points"];
+  const series = names.map((name, at) => {
+    return { name, end: "", main: false, shape: shapes[at], x: [0, 1], y: [at, 1] };
+  });
+  const more = { series, x_title: "", y_title: "", ticks: [], guides: [] };
+  const count = (svg, pattern) => svg.match(pattern)?.length ?? 0;
+  const [line, point] = [/stroke-width="1.5"/g, /<circle/g];
+  const [wide, slim] = [drawn("chart", more, 900), drawn("chart", more, 240)];
+  for (const svg of [wide, slim]) for (const name of names) assert.match(svg, new RegExp(name));
+  assert.equal(count(slim, line), count(wide, line) + 1);
+  assert.equal(count(slim, point), count(wide, point) + 1);
+});
+
+test("a slider has the scale of the chart that follows it, and goes to the nearest frame", () => {
+  const frames = [{ x: 0 }, { x: 100 }, { x: 1000 }];
+  const chart = { follows: "step", x_range: [10, 1000], log_x: true };
+  const slider = { frames, choice: "step" };
+  const [places, low, high] = placesOf([{ figures: [chart] }, slider], slider);
+  assert.deepEqual([places[0], places[2], low, high], [0, 1, 0, 1]);
+  assert.ok(Math.abs(places[1] - 0.5) < 1e-9);
+  assert.deepEqual(placesOf([slider], slider), [[0, 1, 2], 0, 2]);
+  assert.deepEqual(
+    [0.2, 0.3, 0.9].map((at) => nearest(places, at)),
+    [0, 1, 2],
   );
 });
 

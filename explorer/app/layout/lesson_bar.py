@@ -73,6 +73,7 @@ def show(is_sharing: bool) -> None:
     is_own = here["lesson"] not in lessons.written()
     header = asdict(lesson) | {"id": name, "is_own": is_own, "items": items, "at": at}
     header["choices"] = here
+    header["alone"] = bool(lessons.written().get(here["lesson"], {}).get("alone"))
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 
 
@@ -104,6 +105,8 @@ def opening() -> tuple[str, dict[str, str]] | None:
 
 
 def _end() -> None:
-    """The lesson is followed no longer."""
+    """The lesson is followed no longer; after one with a text of its own the reader's is back."""
     visit.acted = True
+    if "text" in lessons.written().get(str(st.session_state.lesson), {}):
+        visit.wanted_text, visit.wanted_model = visit.before_lesson
     st.session_state.lesson = st.session_state.lesson_step = st.session_state.lesson_word = ""

@@ -159,7 +159,9 @@ def show_panel(
 
 def offers(panel: str, run: Run, choices: Mapping[str, object] | None = None) -> None:
     """What a panel of offers, by its name, tells of a run under these choices; the browser asks for
-    it once the page stands."""
+    it once the page stands. Nothing of a run that covers a word: an offer tells what it is."""
+    if run.covered is not None:
+        return
     more = {name: str(value) for name, value in (choices or {}).items()}
     words = {"model": run.model, "text": run.text, **more}
     if url_state.fits_address(run.text) and models.has_every_visitor(run.model):

@@ -26,6 +26,7 @@ from models.contract.edits import Edit
 from models.contract.model import Model
 from models.contract.notices import Notice
 from models.contract.recording import Recording
+from models.contract.results import OneList
 from models.example_texts import DEFAULT_MODEL, OPENING_TEXT
 from models.live import live_training
 from models.live.live_training import TrainingProcess
@@ -173,6 +174,11 @@ def record_training(run: TrainingProcess, text: str, step: int | None = None) ->
     for a text that it cannot read.
     """
     return caching.in_slot(lambda: live_training.record_text(run, text, step))
+
+
+def read_list(run: TrainingProcess, text: str, step: int | None = None) -> OneList:
+    """One list and what a training's model says to it now, or after so many steps, likewise."""
+    return caching.in_slot(lambda: live_training.read_list(run, text, step))
 
 
 def warm_up() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import streamlit as st
 
+from models.example_texts import DEFAULT_MODEL, OPENING_TEXT
+
 Sent = Mapping[str, Any]  # by name, what a part of the page that is drawn in the browser sent last
 
 
@@ -88,6 +90,7 @@ class Visit:
     toured: bool = False  # a lesson was begun, and is offered no more
     selection_drawn: tuple[Sequence[str], dict[str, int]] = ((), {})  # causes, selection of the bar
     typed_readings: dict[str, tuple[str, str]] = field(default_factory=dict)  # word and sentence
+    before_lesson: tuple[str, str] = OPENING_TEXT, DEFAULT_MODEL  # where the end of one leads back
     own_lessons: dict[str, Any] = field(default_factory=dict)  # the reader's (lesson.Lesson)
     own_lesson: str = ""  # the name of the one that is open
     own_steps: tuple[int, ...] = ()  # names of its steps

@@ -27,7 +27,7 @@ from models.runtime.run import Run
 
 WORDS = sentences("claims", "tab")
 CARDS = sentences("lesson", "concepts")
-FEW_FINDS = 5  # that stand above the concepts; the others are a press away
+FEW_FINDS = 5  # that stand below the concepts; the others are a press away
 
 # ---- concepts ------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
         _concept_card(
             name,
             label,
-            [(each, results[each.id]) for each in of_concept.get(name, ()) if each.id in results],
+            [results[each.id] for each in of_concept.get(name, ()) if each.id in results],
         )
         for name, label in labels.items()
     ]
@@ -83,21 +83,20 @@ def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
     ]
     more = CARDS("more_finds", n=len(finds) - FEW_FINDS)
     groups = (
-        CardGroup(CARDS("finds", n=len(finds)), finds, "tall", shown=FEW_FINDS, more=more),
         CardGroup(CARDS("title"), cards, "flat", links),
+        CardGroup(CARDS("finds", n=len(finds)), finds, "tall", shown=FEW_FINDS, more=more),
     )
     mounts.cards([each for each in groups if each.cards], "concept_cards", _open_concept)
     url_state.write()
 
 
-def _concept_card(name: str, label: str, results: Sequence[tuple[Claim, Verdict]]) -> LeadCard:
-    """A concept with its picture, and which law of it holds here, or fails."""
-    together = claims_text.together([verdict for _, verdict in results])
+def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard:
+    """A concept with its picture, and whether what textbooks say of it holds here."""
+    together = claims_text.together(results)
     verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(together)
-    decides = next((claim for claim, each in results if each.verdict == together), None)
     to = navigation.address_of("concepts", {"look_at": name})
     picture = {"kind": "sign", "name": name}
-    law = CARDS(verdict, law=decides.statement.rstrip(".")) if verdict and decides else ""
+    law = CARDS(verdict) if verdict else ""
     return LeadCard(name, label, picture, law=law, verdict=verdict or "", to=to)
 
 

@@ -43,6 +43,7 @@ def lessons_tab(
 ) -> None:
     """The tab Lessons. my_lesson: the reader's own is open, as it is where it has steps."""
     navigation.follow_press()
+    visit.before_lesson = visit.text, visit.model
     names = lessons.names(run.recording().model.kind)
     own_lesson.store(True)
     is_open = my_lesson or bool(visit.own_lessons or visit.lesson_problem or visit.offered_lesson)
@@ -52,14 +53,14 @@ def lessons_tab(
     title = WORDS("title", least=min(minutes), most=max(minutes))
     cards = [_card(run, name) for name in names]
     mounts.cards([CardGroup(title, cards, "tall", links)], "lesson_cards", partial(_begin, run))
+    with st.container(horizontal=True, vertical_alignment="center", key="worksheets"):
+        for name in names:
+            label = WORDS("worksheet_of", title=lessons.written()[name]["title"])
+            _worksheet(partial(lessons.on, run, name), name, label)
     if is_open:
         st.header(WORDS("yours"), anchor=False)
         st.caption(WORDS("how"))
         _own_lesson()
-        with st.container(horizontal=True, vertical_alignment="center", key="worksheets"):
-            for name in names:
-                label = WORDS("worksheet_of", title=lessons.written()[name]["title"])
-                _worksheet(partial(lessons.on, run, name), name, label)
 
 
 def _card(run: Run, name: str) -> LeadCard:
@@ -73,7 +74,8 @@ def _card(run: Run, name: str) -> LeadCard:
         first, n = lessons.beginning(run, name)
     except ValueError as why:
         return replace(card, foot=str(why), is_there=False)
-    foot = WORDS("size", n=n, minutes=about["minutes"])
+    whose = "alone" if about.get("alone") else "with_class"
+    foot = WORDS(whose, n=n, minutes=about["minutes"])
     tab, choices = lesson_text.parts(first.address)
     to = places.address(tab, choices | _first_step(name)) if _fits(first) else ""
     return replace(card, foot=foot, to=to)

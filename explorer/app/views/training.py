@@ -144,7 +144,8 @@ def learning(was_busy: bool) -> None:
     one = jobs.current_training()
     if one is None:
         task = st.session_state.live_task
-        st.markdown(f"{LEARNS(task)} {WORDS('bounds', seconds=f'{MAX_SECONDS:.0f}')}")
+        read = WORDS("list_text" if task == "text" else "list_copy")
+        st.markdown(f"{LEARNS(task)} {WORDS('bounds', seconds=f'{MAX_SECONDS:.0f}', list=read)}")
         show_result(task)
         return
     busy = one.waiting or one.learning
@@ -171,8 +172,11 @@ def show_result(task: str) -> None:
         run = Run(task, text)
         panel, size = training_panels.checkpoints(run), run.recording().model
     shown = {"model": literal(model_names.title(task)), "text": literal(text)}
-    st.caption(WORDS("result", layers=plural(size.n_layer, "layer"), heads=size.n_head, **shown))
-    mounts.panel(panel.bare, "live result", lambda: None)
+    with st.container(border=True):
+        st.subheader(WORDS("example"), anchor=False)
+        of = {"layers": plural(size.n_layer, "layer"), "heads": size.n_head}
+        st.caption(WORDS("result", **of, **shown))
+        mounts.panel(panel.bare, "live result", lambda: None)
 
 
 def training_buttons(one: TrainingJob, busy: bool) -> None:
@@ -221,6 +225,8 @@ def show_progress(one: TrainingJob, text: str) -> None:
     """The loss and scores so far and all heads now, on the reader's own text."""
     try:
         recording = host.record_training(one.run, truncate(text))
+        lists = {0: host.read_list(one.run, truncate(text), 0)}
+        lists[one.progress.step] = host.read_list(one.run, truncate(text))
     except ValueError as error:  # a text that this vocabulary cannot read
         st.info(str(error))
         return
@@ -228,7 +234,7 @@ def show_progress(one: TrainingJob, text: str) -> None:
     curves = [progress.curve, *([progress.held_out] if plan.task == "text" else [])]
     size = plan.n_layer, plan.n_head, plan.d_model
     panel = training_panels.live(
-        TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
+        TASK_LABELS(plan.task), recording, lists, measured(one, text, recording), curves, size
     )
     mounts.panel(panel.encode(), "live panel", lambda: None)
     export_menu.offer_code(training_code(plan, progress, recording.text))
