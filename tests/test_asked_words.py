@@ -121,8 +121,7 @@ def test_the_page_of_a_covered_step_runs_and_tells_the_word_nowhere(
             continue
         tabs.add(tab := words.pop("tab"))
         app = clean(page_at(tab, **dict(parse_qsl(urlsplit(item.address).query)) | words))
-        told = [str(each.value) for each in (*app.markdown, *app.caption, *app.text_area)]
-        assert told and not any(telling in each for each in told), item.heading
+        assert telling not in told(app, "title", "caption", "markdown", "text_area"), item.heading
     assert "heads" in tabs
 
 
