@@ -41,7 +41,6 @@ from explorer.analysis import (
     summaries,
     verdicts,
 )
-from explorer.analysis.word_classes import CONTENT, classes
 from explorer.app.layout import selection_bar
 from explorer.app.state import models as server_models
 from explorer.components import codec
@@ -400,7 +399,7 @@ def test_circuits_say_where_they_do_not_explain_what_the_head_does(model: str) -
     for layer, head in np.ndindex(pattern.shape[:2]):
         panel = every()["circuits.circuits"](run, layer=layer, head=head, token=3)
         matches, *drawn = panel.figures
-        assert bool(drawn) == (not panel.finding.startswith("Not readable"))
+        assert bool(drawn) == ("cannot be read as that word" not in panel.finding)
         most = stream.tokens[int(pattern[layer, head, 3].argmax())]
         allowed = stream.tokens if model == "encoder" else stream.tokens[:4]
         match = matches.rows[0].label
@@ -443,26 +442,28 @@ def test_an_aggregation_is_the_models() -> None:
         assert f"“{matrix.columns[key]}”" in panel.finding
     shares = summaries.row_shares(expected["Values"])[3]
     panel = every()["summaries.aggregated"](run, token=3)
-    told = every()["summaries.aggregated"](run, token=3, tokens="All").figures[0].marks[0][1]
+    matrix = panel.figures[0]
+    told = run.recording().streams[0].tokens.index(matrix.columns[matrix.marks[0][1]])
     assert any(hundredths(float(shares[told])) in line for line in panel.details)
 
 
 @pytest.mark.parametrize("text", [TEXT, DEFAULT_TEXT, *SENTENCES[:12]])
 @pytest.mark.parametrize("kind", ["Mean", "Max", "Rollout"])
 def test_no_special_token_is_in_the_headline_of_all_heads_together(kind: str, text: str) -> None:
-    """Where a row has a word of content, this is what its headline is about, with its value; how
-    many heads give another word more is counted among what is on show."""
+    """It names the largest of the other tokens on show, or says that several have as much."""
     run = Run("encoder", text)
     panel = every()["summaries.aggregated"](run, kind=kind)
     matrix, bars = panel.figures
     ((row, column, _),) = matrix.marks
-    assert f"“{matrix.columns[column]}”" in panel.finding
-    assert hundredths(float(matrix.values[row, column])) in panel.finding
+    others = [at for at in range(len(matrix.columns)) if at != row]
+    largest = hundredths(float(max(matrix.values[row, others])))
+    alike = [at for at in others if hundredths(float(matrix.values[row, at])) == largest]
+    assert largest in panel.finding and column in alike
     assert not {"[CLS]", "[SEP]"} & {*matrix.columns, *(each.label for each in bars.rows)}
-    kinds = classes(matrix.columns)
-    content = [at for at, each in enumerate(kinds) if each == CONTENT and at != row]
-    if content:
-        assert matrix.values[row, column] == max(matrix.values[row, content])
+    if len(alike) > 1:
+        assert f"{len(alike)} share the largest value" in panel.finding
+    else:
+        assert f"“{matrix.columns[column]}”" in panel.finding
 
 
 def test_tokens_left_out_of_an_aggregation_are_named_with_their_share() -> None:
@@ -872,7 +873,7 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
         assert rows[-1]["label"] == ("logit" if against is None else "difference of logits")
 
     compared(best, second)
-    assert f"the score of “{two[0]}” is " in panels_on(app)[0]["finding"]
+    assert f"the logit of “{two[0]}” is " in panels_on(app)[0]["finding"]
     app.selectbox(key="word field").set_value(f"#{second}").run()
     compared(second, best)
     app.selectbox(key="against field").set_value(f"#{NO_WORD}").run()

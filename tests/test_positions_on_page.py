@@ -33,11 +33,12 @@ def test_a_sentence_adds_word_and_position() -> None:
     stream = run.recording().streams[0]
     norms, beside = positions.sentence(run, token=2).figures
     strips, chart = beside.figures
-    for column, site in enumerate(("embed", "pos.wrote", "embed+pos")):
-        vectors = stream.at(site).astype(float)
+    sites = ("embed", "pos.wrote", "embed+pos")
+    for strip, site in zip(strips.strips, sites, strict=True):
+        np.testing.assert_allclose(strip.values, stream.at(site)[2])
+    for column, site in enumerate(sites[::2]):  # all vectors of positions are as long
         lengths = [row.values[column] for row in norms.rows]
-        np.testing.assert_allclose(lengths, np.linalg.norm(vectors, axis=1))
-        np.testing.assert_allclose(strips.strips[column].values, vectors[2])
+        np.testing.assert_allclose(lengths, np.linalg.norm(stream.at(site).astype(float), axis=1))
     assert norms.rows[2].selected and chart.series[0].main
 
 
