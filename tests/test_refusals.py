@@ -99,8 +99,7 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(tmp_path: Path) -
     assert any(says in each.value for each in app.caption)
     app = opened("compare", model=model, text="the cat sat", compare="Model", other_model="encoder")
     assert not app.exception
-    says = "has a classification head and no readout over the vocabulary, so it makes no prediction"
-    assert says in panels_on(app)[0]["finding"]
+    assert "layer 1, head 0" in panels_on(app)[0]["finding"], "what it has in common, its heads"
 
 
 def test_t5_adds_learned_numbers_and_bloom_distances(tiny_loaded: Callable) -> None:

@@ -231,14 +231,15 @@ export function stage(view, lit) {
   until(view, "light", listen(name)); // the step of a lesson may be known later
   name();
   view.beam.choose = () => {
-    const whole = (/** @type {any} */ lane) => !lane.rest && /^\p{L}{2,}$/u.test(lane.label);
-    const words = [
-      ...figure.lanes.filter(whole).slice(0, CHOICES),
-      ...(figure.rival ? [figure.rival] : []),
-    ];
-    const labels = [...new Set(words.map((/** @type {any} */ each) => each.label))].sort((a, b) =>
-      a.localeCompare(b),
-    );
+    const word = (/** @type {any} */ lane) => lane.label + (lane.rest || "");
+    const last = before.trimEnd().split(/\s/).pop();
+    const likely = figure.lanes
+      .map(word)
+      .filter((/** @type {string} */ each) => /^\p{L}{2,}$/u.test(each) && each !== last);
+    const rival = figure.rival ? word(figure.rival) : "";
+    const labels = [...new Set([...likely.slice(0, CHOICES), rival])]
+      .filter((each) => each && each !== last)
+      .sort((a, b) => a.localeCompare(b));
     const few = labels.length < 2; // which are no choice
     const offered = few ? [] : labels;
     bus.tell({
