@@ -130,7 +130,9 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 USUAL = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
 PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: machines are busy
 
-GRID, HEAD, VOTE = (f"[data-panel='attention.{name}']" for name in ("heads", "head", "votes"))
+GRID, HEAD, VOTE, READS = (
+    f"[data-panel='attention.{name}']" for name in ("heads", "head", "votes", "reads")
+)
 HELD = f"{HEAD} .token[aria-pressed=true]"
 CELLS = f"{HEAD} .cells"  # of the matrix
 IMAGE = f"{HEAD} image >> nth=1"  # of its cells, after that of the scale
@@ -299,7 +301,7 @@ class Visitor:
         ahead of it, and no run is on its way. A run that the server has not begun yet is not waited
         for."""
         self.page.wait_for_selector(f"{GRID}[data-token]")
-        self.page.wait_for_selector(f":is({HEAD}, {VOTE})[data-token]")
+        self.page.wait_for_selector(f":is({HEAD}, {VOTE}, {READS})[data-token]")
         self.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
         return self.at_rest()
 

@@ -63,7 +63,7 @@ def encoding(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bo
     assert (of["i"], of["d"], of["m"]) == (row, at.width, 2 * at.pair)
     assert f"width {at.width}." in caption(panel)
     assert [of["sin"], of["cos"]] == pytest.approx(cells, abs=DOUBLE)
-    return panel.finding.startswith(f"Pair {at.pair} repeats")
+    return f"pair {at.pair} of" in panel.finding
 
 
 def rotation(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool:

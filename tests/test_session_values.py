@@ -60,6 +60,7 @@ def test_the_app_gathers_the_values_in_no_run(monkeypatch: pytest.MonkeyPatch) -
     app = AppTest.from_file(MAIN, default_timeout=300).run()
     monkeypatch.setattr("explorer.app.server.streamlit_patches._gathered", None)
     app.query_params["text"] = "The cat saw the dog in the garden."
+    app.query_params["layer"] = "1"
     assert not app.run().exception and app.selectbox(key="selected_layer")
     monkeypatch.undo()
     expect_gathered(app)

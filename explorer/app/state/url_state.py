@@ -336,7 +336,7 @@ def _forget(*causes: str) -> None:
     for name in depending_on(*causes):
         st.session_state[name] = ""
     for name in link_words.EDITS:
-        before = str(st.session_state[name])
+        before = str(st.session_state.get(name, ""))  # nothing before the first run
         kept = of_any_text(before)
         if kept != before:
             st.session_state[name], visit.edits_left_on = kept, visit.page
