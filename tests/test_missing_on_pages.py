@@ -30,7 +30,7 @@ SAID: list[tuple[str, dict[str, str], str, tuple[str, ...]]] = [
     ("concepts", {"look_at": "Scale"}, "deberta-v2", (NO_SCORES,)),
     ("circuits", {}, "bloom", ("so its circuits cannot be computed",)),
     ("circuits", {}, "gpt_neox", ("so its circuits cannot be computed",)),
-    ("attribution", {}, "bloom", ("so the neurons of its FFN", "each attention is one part")),
+    ("attribution", {}, "bloom", ("so the units of its FFN", "each attention is one part")),
     ("attribution", {}, "gpt_neox", ("each layer is one part",)),
     ("lens", {}, "bloom", ("its own readout is applied to every state",)),
     ("feedforward", {}, "deberta-v2", ("so the hidden units of its FFN",)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import read_once
 from ordinary_sentences import SENTENCES
-from tolerances import STORED
+from tolerances import STORED, SUMMED
 
 from explorer.analysis import word_classes
 from explorer.analysis.findings import word_groups
@@ -91,7 +91,7 @@ def test_what_all_heads_together_call_the_largest_is_the_largest_of_its_row(text
     ((row, column, _),) = matrix.marks
     others = np.delete(matrix.values[row], row) if len(matrix.rows) == len(matrix.columns) else []
     largest = matrix.values[row, column]
-    assert largest == pytest.approx(np.nanmax(others), abs=1e-6) or len(others) == 0
+    assert largest == pytest.approx(np.nanmax(others), abs=SUMMED) or len(others) == 0
     alike = sum(hundredths(float(each)) == hundredths(float(largest)) for each in others)
     assert ("no token stands out" in panel.finding) == (alike > 1)
     own = matrix.rows[row]

@@ -170,6 +170,8 @@ def test_rollout_and_flow_say_where_weights_mislead_about_influence(model: str, 
         share = written[token, key] / written[token].sum()
         value = float(panel.figures[0].values[token, key])
         sentence = re.search(r"(only )?(< )?([\d.]+) comes from", panel.finding)
+        if "no token stands out" in panel.finding:
+            continue
         assert sentence and matches_text(sentence[3], share)
         assert bool(sentence[1]) == ("weights mislead" in panel.finding) == (share <= value / 2)
         misled.add(bool(sentence[1]))

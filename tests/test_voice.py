@@ -190,7 +190,9 @@ def test_the_browser_asks_for_sentences_that_there_are() -> None:
         code = module.read_text("utf-8")
         parts = dict(re.findall(r"const (\w+) = sentences\(\"(\w+)\"\);", code))
         for part in re.findall(r"sentences\(\"(\w+)\"\)", code):
-            asked = set(re.findall(r'"(\w+)"', code)) & every[part].keys()
+            ends = re.findall(r"\$\{\w+\}(_\w+)`", code)  # of several names
+            several = {each for each in every[part] if each.endswith(tuple(ends))}
+            asked = set(re.findall(r'"(\w+)"', code)) & every[part].keys() | several
             named |= {(part, name) for name in asked}
         for variable, part in parts.items():
             direct = re.findall(rf'\b{variable}\(\s*"(\w+)"', code)

@@ -168,7 +168,8 @@ def test_the_headline_is_the_vote_of_the_tested_heads(text: str, says: str) -> N
     one = facts.findings()[0]
     shown = screen({"tab": "heads", "text": text, "token": str(one.query)})
     on_show = HeadOnShow.of(shown.run, shown.chosen, shown.words())
-    assert on_show.headline == says and on_show.tested.startswith("minilm taught L2 H1 and L3 H2")
+    taught = "L2 H1 and L3 H2 learned from heads of minilm"
+    assert on_show.headline == says and on_show.tested.startswith(taught)
     assert all(
         f"finds the noun in {each.n_matches} of 48" in on_show.evidence for each in one.ballots
     )

@@ -185,7 +185,7 @@ def test_lessons_findings_presenter_and_files_say_the_whole_word(model: str, tex
     panel = logit_lens.lens(Run(model, text))
     matrix, bars = panel.figures
     assert bars.rows[0].label == label and piece in matrix.words
-    assert f"“{label}” leads" in panel.finding and tenths(own) in panel.finding
+    assert f"“{label}” " in panel.finding and tenths(own) in panel.finding
 
 
 def test_an_edited_run_keeps_the_piece() -> None:

@@ -78,3 +78,8 @@ export function nearest(numbers, to) {
   const off = numbers.map((each) => Math.abs(each - to));
   return off.indexOf(Math.min(...off));
 }
+
+const FEW = 12; // frames that are walked through by buttons too
+
+/** Whether a figure is a few frames that are no sequence in time. @param {any} one */
+export const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;

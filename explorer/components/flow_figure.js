@@ -23,7 +23,17 @@ import {
   wideOf,
 } from "./beam_figure.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
-import { BELOW, chosenRow, hueOf, labelsOf, memory, point, streams, toggled } from "./flow_rows.js";
+import {
+  BELOW,
+  chosenRow,
+  curve,
+  hueOf,
+  labelsOf,
+  memory,
+  point,
+  streams,
+  toggled,
+} from "./flow_rows.js";
 import { broughtOf, count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
 import { HEAD, LAYER, leading, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
@@ -865,22 +875,6 @@ function shownHead(figure, layer, attention) {
     return -1;
   const isOn = isFocus(figure, layer) && chosenAttention(figure, layer) === attention;
   return isOn ? figure.head : -1;
-}
-
-/** @param {Pen} pen @param {Plan} plan @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */
-function curve(pen, plan, [a, b], [c, d], stroke, style) {
-  const middle = (a + c) / 2;
-  const points = [
-    [a, b],
-    [middle, b],
-    [middle, d],
-    [c, d],
-  ].map(([along, across]) =>
-    point(plan, along, across)
-      .map((each) => each.toFixed(1))
-      .join(" "),
-  );
-  pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, stroke, style);
 }
 
 /** The words that race, and the way to them. Returns the foot. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {Box} box */

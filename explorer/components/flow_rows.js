@@ -24,6 +24,22 @@ export const chosenRow = ({ bands }, band) =>
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 export const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
 
+/** A curve from one point to another, along the layers at both ends. @param {Pen} pen @param {Plan} plan @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */
+export function curve(pen, plan, [a, b], [c, d], stroke, style) {
+  const middle = (a + c) / 2;
+  const points = [
+    [a, b],
+    [middle, b],
+    [middle, d],
+    [c, d],
+  ].map(([along, across]) =>
+    point(plan, along, across)
+      .map((each) => each.toFixed(1))
+      .join(" "),
+  );
+  pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, stroke, style);
+}
+
 /** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
 export function writtenRow({ bands: [before] }, { bands: [after] }) {
   const n = after.rows.length - 1;

@@ -104,7 +104,7 @@ function behind({ fold }, list, k) {
 }
 
 /** The words that a row's weights are of. @param {HeadMatrices} figure @param {number[]} word */
-const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
+const others = ({ tokens, words }, [axis]) => (axis ? tokens : words);
 
 /** The place of the token of the selected word's largest weight in a head. @param {any} figure @param {number[]} word @param {number} at @returns {number} */
 function mostAttended(figure, word, at) {
@@ -459,6 +459,6 @@ const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 /** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {HeadMatrices} figure */
 function captionOf(figure, at, word) {
   if (isAblated(figure, at)) return "taken out";
-  if (word) return (word[0] ? figure.tokens : figure.words)[mostAttended(figure, word, at)];
+  if (word) return others(figure, word)[mostAttended(figure, word, at)];
   return UNNAMED.includes(figure.names[at]) ? "" : figure.names[at];
 }

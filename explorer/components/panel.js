@@ -2,7 +2,7 @@
 // A panel on the page: its title, its finding, its figures, and further sentences; figures can be
 // pressed, read with the arrow keys, stepped through and taken along as files.
 
-import { nearest, placesOf } from "./axis.js";
+import { isWalked, nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, standing } from "./flow_levels.js";
@@ -71,7 +71,6 @@ const LINES = 14; // letters of height from which on a sentence scrolls
 const [LINKED, HEADS] = ["linkedweights", "headmatrices"];
 const MANY = 40; // rows of linked pictures from which on these scroll in a frame
 const NARROW = 640; // pixels of a window below which linked pictures are folded under the sentence
-const FEW = 12; // frames that are walked through by buttons too
 
 export default mount("panel", style, (view) => {
   if (view.same) return;
@@ -754,9 +753,6 @@ function say({ tip, root }, what, { left, top, width }) {
 
 /** @param {any} one */
 const isFlow = (one) => one.kind === "flow";
-
-/** Whether a figure is a few frames that are no sequence in time. @param {any} one */
-const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {

@@ -146,7 +146,7 @@ function headsOf(pen, figure, votes, width, isColumn) {
   const rows = isRow ? 1 : votes.length;
   const all = rows * (high + gap) - gap;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
-    listed(pen, votes, (vote, at) => {
+    listed(pen, figure, votes, (vote, at) => {
       const place = isRow ? [x + at * (wide + gap), y] : [x, y + at * (high + gap)];
       if (isRow) stacked(pen, figure, vote, [...place, wide, high]);
       else barred(pen, figure, vote, [...place, wide, high]);
@@ -165,7 +165,7 @@ function chips(pen, figure, votes) {
   const wide = votes.map(({ head }, at) => names[at] + pen.width(head) + 2.6 * letter);
   const gap = 0.7 * letter;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) =>
-    listed(pen, votes, (vote, at) => {
+    listed(pen, figure, votes, (vote, at) => {
       const left = x + wide.slice(0, at).reduce((sum, each) => sum + each + gap, 0);
       frame(pen, [left, y, wide[at], 2.5 * letter], vote.noun);
       const middle = y + 1.25 * letter;
@@ -183,11 +183,13 @@ function chips(pen, figure, votes) {
   return { high: 2.5 * letter, wide: all, draw };
 }
 
-/** A list of votes as a reader of the screen has it, each one to be pressed. @param {Pen} pen @param {VoteLine[]} votes @param {(vote: VoteLine, at: number) => void} draw */
-function listed(pen, votes, draw) {
+/** A list of votes as a reader of the screen has it, each one to be pressed: what is seen, and then what it means. @param {Pen} pen @param {SentenceVotes} figure @param {VoteLine[]} votes @param {(vote: VoteLine, at: number) => void} draw */
+function listed(pen, figure, votes, draw) {
   const item = (/** @type {VoteLine} */ vote, /** @type {number} */ at) => {
     if (!vote.key) return draw(vote, at);
-    pen.target({ select: [vote.key], label: vote.says }, () => draw(vote, at));
+    const seen = [nounOf(figure.labels[vote.word]), vote.head, vote.number].filter(Boolean);
+    const label = `${seen.join(" ")}: ${vote.says}`;
+    pen.target({ select: [vote.key], label }, () => draw(vote, at));
   };
   const one = (/** @type {VoteLine} */ vote, /** @type {number} */ at) =>
     pen.put(
@@ -244,7 +246,8 @@ function barred(pen, figure, { word, noun, head, share, number }, [x, y, width, 
   const about = right - (wide ? wide + letter : 0);
   const of = pen.width(head);
   const beside = Math.min(about - of, Math.max(x + 0.29 * width, left + 6 * letter));
-  name(pen, left, middle, nounOf(figure.labels[word]), noun, beside - left - 0.5 * letter);
+  const room = (head ? beside - 0.5 * letter : about) - left;
+  name(pen, left, middle, nounOf(figure.labels[word]), noun, room);
   pen.text(beside, middle, head, { alpha: 0.75 });
   if (!isBar) return;
   const bar = 0.48 * letter;

@@ -33,7 +33,7 @@ from explorer.panels.flow_way import (
 from explorer.panels.selection import WordOnItsWay, select_stream
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
-from models.contract.edits import HideToken, HideWord, ZeroHead, to_line
+from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
 from models.contract.recording import CONTINUES, Recording, Stream
 from models.contract.results import Neurons, largest
 from models.runtime.caching import loaded, memo
@@ -644,16 +644,12 @@ def each_word(
     reading = reading_of(whole.drawn, way)
     if guess and reading is not None:
         return _guessed(shown, whole, reading, guess)
-    n_tokens = sum(len(each.tokens) for each in base.streams)
-    most = min(N_OUT, int(offers.MAX_WORK / max(1, base.model.n_parameters * n_tokens)))
-    if reading is None or not interventions.can_follow(base, HideWord) or not most:
+    if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
     at = select_stream(plain, way.token, way.stream.name)
     hidden = tuple(each for each in whole.drawn.edits if each not in plain.edits)
     on = interventions.Pair(base, at, hidden)
-    asked = interventions.edits_of_words(on)
-    weight = np.sum([each.brought(base.streams[0]) for each in whole.ways], axis=0)
-    asked = {at: asked[at] for at in sorted(sorted(asked, key=lambda at: -weight[at])[:most])}
+    asked = _words_out(base, on, whole)
     if not asked:
         raise ValueError(WORDS("no_words"))
     changes = interventions.each_word_out(on, asked)
@@ -702,6 +698,16 @@ def each_word(
         file="each-word",
         at={"run": whole.drawn},
     )
+
+
+def _words_out(base: Recording, on: interventions.Pair, whole: Ways) -> dict[int, tuple[Edit, ...]]:
+    """The edits that take the words of a text out, by their tokens: of those that bring most as
+    many as there is time for."""
+    n_tokens = sum(len(each.tokens) for each in base.streams)
+    most = min(N_OUT, int(offers.MAX_WORK / max(1, base.model.n_parameters * n_tokens)))
+    asked = interventions.edits_of_words(on)
+    weight = np.sum([each.brought(base.streams[0]) for each in whole.ways], axis=0)
+    return {at: asked[at] for at in sorted(sorted(asked, key=lambda at: -weight[at])[:most])}
 
 
 def _guessed(shown: Ways, whole: Ways, reading: LensReading, guess: str) -> Panel:

@@ -96,8 +96,8 @@ class Screen:
         return f"<Headlight screen {self.tab.id} {self.run.model!r} {self.run.text!r}>"
 
     def panels(self) -> Iterator[Panel]:
-        """The panels in the order of the page, each made when it is asked for; one that is not
-        there is left out."""
+        """The panels in the order of the page, but the grid of Heads before what takes longer, each
+        made when it is asked for; one that is not there is left out."""
         for name, make in self._makers():
             try:
                 yield make()
@@ -106,7 +106,7 @@ class Screen:
 
     def panel(self, name: str) -> Panel:
         """The panel of that name among them. Raises ValueError where it is not there."""
-        return dict(self._makers())[name]()
+        return next(make for each, make in self._makers() if each == name)()
 
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""

@@ -84,13 +84,14 @@ def _offer_own(texts: tuple[str, ...]) -> bool:
     st.caption(WORDS("listed_with" if is_there else "listed", n=n), width="content")
     if not is_there:
         st.button(WORDS("add"), key="many add", on_click=_add_own)
-    return bool(st.session_state.pop("many added", False))
+    added, visit.sentence_added = visit.sentence_added, False
+    return added
 
 
 def _add_own() -> None:
     """Put the sentence above first into the field, to be read at once."""
     visit.sentences = f"{visit.text}\n{visit.sentences or ''}"
-    st.session_state["many added"] = True
+    visit.sentence_added = True
 
 
 def select_head(shown: Screen) -> None:

@@ -173,7 +173,7 @@ def show_result(task: str) -> None:
         panel, size = training_panels.checkpoints(run), run.recording().model
     shown = {"model": literal(model_names.title(task)), "text": literal(text)}
     with st.container(border=True):
-        st.subheader(WORDS("example"), anchor=False)
+        st.header(WORDS("example"), anchor=False)
         of = {"layers": plural(size.n_layer, "layer"), "heads": size.n_head}
         st.caption(WORDS("result", **of, **shown))
         mounts.panel(panel.bare, "live result", lambda: None)
