@@ -300,7 +300,7 @@ def _answering(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
             drawn = record_edited(on.plain, on.hidden)
             answer = argmax_id(loaded(drawn).logits(drawn, on.at.stream.name, on.at.token))
             found = flow_way.answering_head(on.plain, drawn, on.at.token, answer)
-            if found and (not name or found.attention.name == selected.attention.name):
+            if found and found.attention.name == selected.attention.name:
                 return found[1:3][at]
         return opening.head(selected.recording, selected.attention)[at]
 
