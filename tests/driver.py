@@ -133,6 +133,7 @@ PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: ma
 GRID, HEAD, VOTE, READS = (
     f"[data-panel='attention.{name}']" for name in ("heads", "head", "votes", "reads")
 )
+PICTURE = f":is({HEAD}, {VOTE}, {READS})"  # beside the grid, or above it
 HELD = f"{HEAD} .token[aria-pressed=true]"
 CELLS = f"{HEAD} .cells"  # of the matrix
 IMAGE = f"{HEAD} image >> nth=1"  # of its cells, after that of the scale
@@ -301,7 +302,7 @@ class Visitor:
         ahead of it, and no run is on its way. A run that the server has not begun yet is not waited
         for."""
         self.page.wait_for_selector(f"{GRID}[data-token]")
-        self.page.wait_for_selector(f":is({HEAD}, {VOTE}, {READS})[data-token]")
+        self.page.wait_for_selector(f"{PICTURE}[data-token]")
         self.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
         return self.at_rest()
 
@@ -323,11 +324,11 @@ class Visitor:
         pytest.fail(f"it never came: {script}")
 
     def paste(self, text: str) -> Visitor:
-        before = [self.drawing(each) for each in (GRID, HEAD)]
+        before = [self.drawing(each) for each in (GRID, PICTURE)]
         area = self.page.locator("textarea").first
         area.fill(text)
         area.press("Control+Enter")
-        self.until(DRAWN_ANEW, [GRID, HEAD, *before])
+        self.until(DRAWN_ANEW, [GRID, PICTURE, *before])
         return self.drawn()
 
     def open_export(self) -> None:
@@ -396,8 +397,10 @@ class Visitor:
         return self.page.locator(".st-key-finding p").first.inner_text()
 
     def tokens(self) -> list[str]:
-        """The words above the head's picture, of two texts those of both."""
-        texts = self.page.locator(f"{HEAD} .token").evaluate_all(
+        """The words above the head's picture, of two texts those of both; of a sentence with lines
+        those that can be pressed."""
+        words = f"{HEAD} .token, {READS} [role=button][data-select^='[\"token=']"
+        texts = self.page.locator(words).evaluate_all(
             "all => all.map(one => one.querySelector('text').textContent)"
         )
         return [text.removesuffix(" ") for text in texts]

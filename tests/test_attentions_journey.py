@@ -118,7 +118,7 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(phone: Visitor) -> None:
 @needs_smollm2
 def test_the_heads_that_rest_on_sinks_open_by_a_key_and_by_a_press(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/?model=smollm2&text=The+cat+sat+on+the+mat.")
+    page.goto(f"{visitor.server}/?model=smollm2&view=Matrix&text=The+cat+sat+on+the+mat.")
     page.wait_for_selector(f"{GRID}[data-token]", timeout=300_000)  # it is loaded first
     visitor.drawn()
     cells, button = page.locator(f"{GRID} .cell"), page.locator(f"{GRID} .more")

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import httpx2
 import pytest
 from classes import crowd
-from driver import HEAD, MARKS, Visitor
+from driver import HEAD, MARKS, READS, Visitor
 from playwright.sync_api import Request, Route
 
 pytestmark = MARKS
@@ -423,7 +423,7 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     gone = lambda: student.page.wait_for_selector(BOARD, state="hidden")
     button = board.get_by_role("button", name="Work on it yourself")
     button.wait_for()
-    assert "mat" in board.locator("[data-panel='attention.head']").text_content()
+    assert "mat" in board.locator(READS).text_content()
     for scheme in ("dark", "light"):
         student.page.emulate_media(color_scheme=scheme)
         board.locator(f"html[style*='color-scheme: {scheme}']").wait_for()
@@ -492,7 +492,7 @@ def test_in_a_large_class_a_page_follows_where_no_picture_comes(
     teacher.page.route("**/class/show?**", lambda route: route.abort())
     teacher.open(text="The dog ran home.")
     student.page.wait_for_url("**text=The+dog**")
-    student.page.wait_for_selector(f"{HEAD} .token:has-text('dog')")
+    student.page.wait_for_selector(f"{READS} [role=button]:has-text('dog')")
     for one in (teacher, student):
         one.leave()
     assert not student.errors, student.errors

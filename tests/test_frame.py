@@ -12,7 +12,7 @@ pytestmark = driver.MARKS
 def test_a_text_is_drawn_by_enter_while_one_types_and_a_long_one_on_demand(
     visitor: Visitor,
 ) -> None:
-    page = visitor.open().page
+    page = visitor.open("?view=Matrix&att_unit=Tokens").page
     field = page.locator("textarea").first
     field.fill("Ram pushed Hari")
     field.press("Shift+Enter")

@@ -54,8 +54,8 @@ def test_in_flow_tab_leaves_the_field_and_x_and_delete_take_out_what_has_the_foc
     page = visitor.visit("flow", ".panel[data-token] .light").page
     assert {"term", "guess"} <= set(passed(visitor))
     page.locator(".light").press("Enter")
-    # The button has gone with the question, and the focus is in the picture that came.
-    expect(page.locator(".figure :focus")).to_have_count(1)
+    # The button has gone with the question, and the focus is in the panel that came.
+    expect(page.locator(".panel :focus")).to_have_count(1)
     visitor.at_rest()
     page.locator(".flow-head").first.focus()
     page.keyboard.press("x")

@@ -16,7 +16,7 @@ SHOWN = """(() => {
   const deep = (selector) => [...document.querySelectorAll('*')].map((e) => e.shadowRoot)
     .filter(Boolean).map((root) => root.querySelector(selector)).find(Boolean);
   return [deep("[data-panel='attention.heads']").dataset.token,
-    deep("[data-panel='attention.head']").dataset.token,
+    deep(":is([data-panel='attention.head'], [data-panel='attention.reads'])").dataset.token,
     document.querySelector('.st-key-findings h1').innerText];
 })()"""
 PICTURES = slice(0, 2)

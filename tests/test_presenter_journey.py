@@ -283,9 +283,9 @@ def test_the_steps_inside_a_picture_are_walked_on_the_wall(visitor: driver.Visit
 def test_a_page_without_a_picture_says_how_it_stands(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/training?tab=live&live_task=text")
-    page.get_by_text("Press Start:").wait_for()
+    page.get_by_text("Press Start,").wait_for()
     page.get_by_role("button", name="Present").click()
-    page.locator(".board .asked", has_text="Press Start:").wait_for()
+    page.locator(".board .asked", has_text="Press Start,").wait_for()
     page.keyboard.press("Escape")
     page.goto(f"{visitor.server}/classroom")
     page.get_by_role("button", name="Start a class").click()

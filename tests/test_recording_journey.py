@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conftest import read_once
-from driver import GRID, HEAD, MARKS, Visitor
+from driver import GRID, MARKS, PICTURE, Visitor
 from playwright.sync_api import expect
 
 from models.contract.recording_file import from_npz, to_npz
@@ -24,7 +24,7 @@ def choose(visitor: Visitor, file: Path) -> None:
 
 
 def test_what_was_saved_is_opened_and_drawn(visitor: Visitor, tmp_path: Path) -> None:
-    page = visitor.visit("heads", f"{HEAD}[data-token]", model="decoder", text=TEXT).page
+    page = visitor.visit("heads", f"{PICTURE}[data-token]", model="decoder", text=TEXT).page
     saved = visitor.export("All activations (NPZ)").read_bytes()
     assert from_npz(saved) == read_once("decoder").record(TEXT)
     (tmp_path / "it.npz").write_bytes(saved)
@@ -38,7 +38,7 @@ def test_what_was_saved_is_opened_and_drawn(visitor: Visitor, tmp_path: Path) ->
     page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "it.npz")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(".st-key-model_menu")).to_contain_text("decoder (recording)")
-    expect(page.locator(f"{HEAD}[data-token]").first).to_be_visible()
+    expect(page.locator(f"{PICTURE}[data-token]").first).to_be_visible()
     assert page.locator("textarea").first.input_value() == TEXT
     visitor.at_rest()
     assert from_npz(visitor.export("All activations (NPZ)").read_bytes()).text == TEXT

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from driver import GRID, HEAD, Visitor, browser_test
+from driver import GRID, PICTURE, Visitor, browser_test
 from playwright.sync_api import expect
 from tcp_proxy import Cable
 
@@ -47,13 +47,13 @@ def test_a_picture_of_the_text_before_is_pale_while_the_server_is_silent(
     page = distant.open(text=SHOWN).page
     expect(page.locator(SIGN)).to_be_hidden()
     cable.flows.clear()
-    before = [distant.drawing(each) for each in (GRID, HEAD)]
+    before = [distant.drawing(each) for each in (GRID, PICTURE)]
     area = page.locator("textarea").first
     area.fill("The cat sat on the mat because summer was warm.")
     area.press("Control+Enter")
     expect(page.locator(SIGN)).to_have_text(SAYS["waits"])
-    assert [distant.drawing(each) for each in (GRID, HEAD)] == before
-    assert opacity(distant, HEAD) < 0.8 and opacity(distant, ".sentence") == 1
+    assert [distant.drawing(each) for each in (GRID, PICTURE)] == before
+    assert opacity(distant, PICTURE) < 0.8 and opacity(distant, ".sentence") == 1
     cable.flows.set()
     distant.until(
         "([grid, before]) => [...document.querySelectorAll('*')].some((each) => "
@@ -63,7 +63,7 @@ def test_a_picture_of_the_text_before_is_pale_while_the_server_is_silent(
     )
     distant.drawn()
     expect(page.locator(SIGN)).to_be_hidden()
-    assert opacity(distant, HEAD) == 1 and "cat" in distant.tokens()
+    assert opacity(distant, PICTURE) == 1 and "cat" in distant.tokens()
 
 
 @browser_test
@@ -73,7 +73,7 @@ def test_a_press_that_is_not_answered_is_said_too(cable: Cable, distant: Visitor
     page.get_by_role("radio", name="All heads together", exact=True).click()
     expect(page.locator(SIGN)).to_have_text(SAYS["waits"])
     cable.flows.set()
-    page.wait_for_selector(f"{HEAD}", state="detached")
+    page.wait_for_selector(f"{PICTURE}", state="detached")
     distant.at_rest()
     expect(page.locator(SIGN)).to_be_hidden()
 
@@ -88,16 +88,16 @@ def test_a_lost_connection_is_said_and_what_was_asked_is_drawn_after(
     area = page.locator("textarea").first
     area.fill("The cat sat on the mat because summer was warm.")
     area.press("Control+Enter")
-    assert opacity(distant, HEAD) < 0.8
+    assert opacity(distant, PICTURE) < 0.8
     cable.mend()
     expect(page.locator(SIGN)).to_be_hidden()
     distant.drawn()
     distant.until(
         "([panel]) => [...document.querySelectorAll('*')].some((each) => "
         "each.shadowRoot?.querySelector(panel)?.textContent.includes('cat'))",
-        [HEAD],
+        [PICTURE],
     )
-    assert opacity(distant, HEAD) == 1
+    assert opacity(distant, PICTURE) == 1
 
 
 @browser_test
