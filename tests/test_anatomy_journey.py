@@ -64,7 +64,7 @@ def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
     page.wait_for_url("**weight_step=Value**")
 
 
-WATCH = """one => { for (const kind of ["input", "click", "keydown"]) one.addEventListener(kind, () => {
+WATCH = """one => { for (const on of ["input", "click", "keydown"]) one.addEventListener(on, () => {
   const moving = one.getRootNode().getAnimations();
   window.moving = moving.map(({ effect }) => effect.getTiming().duration); }); }"""
 PICTURE = "one => one.querySelector('.slider').parentElement.querySelector('svg').outerHTML"

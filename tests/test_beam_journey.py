@@ -154,7 +154,7 @@ def fingers(visitor: Visitor, x: float, y: float, apart: list[int]) -> None:
 def test_two_fingers_open_the_layer_under_them_and_close_it(phone: Visitor, layer: int) -> None:
     page = arrive(phone, "&flow_beam=0").page
     column = page.locator(".flow-ground").nth(layer)
-    column.scroll_into_view_if_needed()
+    column.evaluate("one => one.scrollIntoView({ block: 'center' })")  # clear of the bar below
     box = column.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     fingers(phone, x, y, [60, 70, 90, 130])

@@ -193,6 +193,8 @@ def test_own_lessons_outlive_their_window(visitor: Visitor) -> None:
     page.reload()
     page.locator("summary", has_text=re.compile(r"1\. ")).wait_for()
     chosen = page.get_by_role("combobox", name=re.compile("Lesson"))
+    chosen.scroll_into_view_if_needed()  # which closes what is open
+    visitor.at_rest()
     chosen.click()
     page.get_by_role("option", name="The first one").click()
     page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()

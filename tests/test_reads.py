@@ -56,7 +56,7 @@ def test_a_text_without_a_vote_opens_on_the_sentence_with_lines_between_whole_wo
         assert any(hundredths(float(row[each])) == line.number for each in key)
     weights = [each.share for each in picture.votes]
     assert weights == sorted(weights, reverse=True)
-    if " looks most at " in panel.finding:  # nothing gets more, no sign and no special token
+    if " attends most to " in panel.finding:  # nothing gets more, no sign and no special token
         assert weights[0] == pytest.approx(row.max(), abs=STORED)
     assert ("has read English only" in panel.finding) == word_classes.holds_foreign(text, "en")
 

@@ -176,7 +176,7 @@ def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict
 def is_one_word(run: Run, words: Words) -> bool:
     """True for one text of a single word, where no head and no word is asked for."""
     recording = run.recording()
-    asked = any(words.get(each, EVERY) != EVERY for each in (*OF_ONE_HEAD, "token"))
+    asked = any(words.get(each, EVERY) != EVERY for each in (*ASKED_WORDS, "view"))
     return not asked and len(recording.streams) == 1 and attention.n_words(recording) == 1
 
 
@@ -221,7 +221,7 @@ class HeadOnShow:
             ),
             None,
         )
-        is_chosen = any(words.get(each, EVERY) != EVERY for each in (*OF_ONE_HEAD, "token"))
+        is_chosen = any(words.get(each, EVERY) != EVERY for each in (*ASKED_WORDS, "view"))
         sentence = sentence_panel(run, chosen, words, {})
         one = told if is_chosen or sentence == READS else next(iter(listed), None)
         return cls(on, view, told, one, listed, sentence, is_one_word(run, words))

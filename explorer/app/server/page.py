@@ -97,7 +97,7 @@ SCRIPT = b"""<script nonce="NONCE">
     "token"];
   let opening = true, back = -Infinity, wrote = {};
   const acted = ({ type, key }) => {
-    [opening, back] = [false, -Infinity];
+    [opening, back, wrote] = [false, -Infinity, {}];
     const isPress = type === "pointerdown";
     if (isPress || key === "Tab") document.documentElement.toggleAttribute("data-pressed", isPress);
   };
