@@ -1382,7 +1382,9 @@ test("each vote is a button of a list with its sentence, its line is the same bu
   );
   const svg = pen.parts.join("");
   assert.match(svg, /^<g role="list"><g role="listitem"><g class="target button" role="button"/);
-  const labels = [...svg.matchAll(/aria-label="\w+ L\d H0: (L\d H0 says \w+)"/g)].map(([, label]) => label);
+  const labels = [...svg.matchAll(/aria-label="\w+ L\d H0: (L\d H0 says \w+)"/g)].map(
+    ([, label]) => label,
+  );
   assert.deepEqual(labels, ["L0 H0 says soup", "L1 H0 says soup", "L2 H0 says waiter"]);
   assert.equal(svg.match(/class="target" aria-hidden="true"/g).length, 3);
   assert.ok(!svg.includes('aria-label="."'), "a sign is no word to ask about");
