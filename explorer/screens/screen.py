@@ -106,7 +106,10 @@ class Screen:
 
     def panel(self, name: str) -> Panel:
         """The panel of that name among them. Raises ValueError where it is not there."""
-        return next(make for each, make in self._makers() if each == name)()
+        for each, make in self._makers():
+            if each == name:
+                return make()
+        raise ValueError(link_words.SCREEN("no_panel", name=name))
 
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
