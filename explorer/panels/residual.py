@@ -347,7 +347,7 @@ def _by_measure(
             selection, words("caption", measure=measure, meaning=grid.measure.meaning)
         ),
         file=f"updates-{key}",
-        formulas=("added",) if layers else ("added", "add-norm"),
+        formulas=("turn", "added") if key == "rotation" else ("added", "add-norm"),
         at={"site": chosen.site, "stream": selection.stream.name},
         numbers={NAMES[key]: token_map.value},
     )
