@@ -346,7 +346,8 @@ def shifted(at: RecordedPlace) -> Evidence:
         (tempered_softmax(scores.astype(np.float64) + SHIFT, allowed), weights)
         for scores, allowed, weights in zip(of.scores, of.allowed, of.pattern)
     )
-    return Evidence(_compared(pairs), {**_changed(at.cell, 1, SHIFT), "c": SHIFT})
+    numbers = _changed(at.cell, 1, SHIFT)
+    return Evidence(_compared(pairs), {**numbers, "c": SHIFT} if numbers else {})
 
 
 def tempered(at: RecordedPlace) -> Evidence:
@@ -365,7 +366,8 @@ def tempered(at: RecordedPlace) -> Evidence:
             first, second = (tempered_softmax(each, of.allowed[layer], t) for each in both)
             yield first, second
 
-    return Evidence(_compared(pairs), {**_changed(at.cell, t, 0), "t": Written(t, f"{t:g}")})
+    numbers = _changed(at.cell, t, 0)
+    return Evidence(_compared(pairs), {**numbers, "t": Written(t, f"{t:g}")} if numbers else {})
 
 
 def softmax_gradient(at: RecordedPlace) -> Evidence:

@@ -241,7 +241,12 @@ export function lanes(pen, figure, [left, top, wide]) {
         if (!end || !(figure.framed || []).some(([one]) => one === place)) return;
         const own = pen.width(onItsWay(figure, lane, wide).text, { bold: true, size: 0.92 });
         const high = 1.3 * letter;
-        pen.frame([right - own - 0.3 * letter, y - 0.45 * letter - high / 2, own + 0.6 * letter, high]);
+        pen.frame([
+          right - own - 0.3 * letter,
+          y - 0.45 * letter - high / 2,
+          own + 0.6 * letter,
+          high,
+        ]);
       });
       pen.put("g", { class: "flow-lane" }, inside);
     });

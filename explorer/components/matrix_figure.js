@@ -49,17 +49,18 @@ function named(marked, wanted, all, size, pitch) {
   return list;
 }
 
-/** Where the text of a framed cell covers no other: in its middle, below it, above it or beside it. @param {Pen} pen @param {string} text @param {number[]} middle @param {number[]} size of the cell @param {number} most the right end */
+/** Where the text of a framed cell covers no other: in its middle, where that holds it, beside it, below it or above it. @param {Pen} pen @param {string} text @param {number[]} middle @param {number[]} size of the cell @param {number} most the right end */
 function free(pen, text, [x, y], [wide, high], most) {
   const by = high / 2 + 0.5 * pen.type(MARKED.size ?? 1);
   const aside = wide / 2 + pen.width(text, MARKED) / 2 + 0.3 * pen.letter;
-  return [
-    [x, y],
-    [x, y + by],
-    [x, y - by],
+  const around = [
     [x + aside, y],
     [x - aside, y],
-  ].find(([a, b]) => {
+    [x, y + by],
+    [x, y - by],
+  ];
+  const holds = pen.width(text, MARKED) <= 1.2 * wide;
+  return (holds ? [[x, y], ...around] : [...around, [x, y]]).find(([a, b]) => {
     const box = pen.box(a, b, text, MARKED);
     return box[2] <= most && pen.isFree(box);
   });
