@@ -90,7 +90,7 @@ N_LAYERS = 8  # of a random stack
 # Edits that turn queries and keys otherwise, or share them.
 PLACING = (OtherPositions, SharedKeys, ShiftPositions, ShufflePositions, WithoutPositions)
 STEP = 1e-5  # of a numerical derivative
-ALMOST_ALL = 0.9999  # a weight beside which the others are none at the digits that are written
+ALMOST_ALL = 0.9999  # a cold softmax’s weight, beside which no digit of the others is seen
 SHIFT = 3  # added to every score of a row
 RATE = 0.001  # of one step of training
 
@@ -331,7 +331,8 @@ def _changed(cell: anatomy.WeightBreakdown, by: float, plus: float) -> dict[str,
     """The numbers of a cell's weight with all scores divided and something added."""
     own = cell.scores / by + plus
     made = replace(cell, scores=own, softmax=tempered_softmax(own, cell.allowed))
-    if made.plain is None or made.softmax[cell.key] > ALMOST_ALL:
+    is_all = by < 1 and made.softmax[cell.key] > ALMOST_ALL
+    if made.plain is None or is_all:
         return {}
     score, weight = float(cell.scores[cell.key]), float(made.softmax[cell.key])
     return {"s_ij": score, "a_ij": weight, "powers": powers(made, LEAST)}

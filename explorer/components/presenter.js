@@ -2,7 +2,7 @@
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
 // headline and its caption. Arrows walk the findings and the heads, or from picture to picture; in a lesson up
 // and down walk the steps of its picture. F puts numbers into the formula; Q shows the question of a lesson's
-// step; V asks a class, R, A and X go on with its vote; S opens the speaker's window; B blanks; Esc returns.
+// step; V asks a class, R, A and T go on with its vote; S opens the speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
@@ -124,7 +124,7 @@ function acts(view, key) {
   else if (key === "s") open(view);
   else if (key === "q" && bus.now.steps?.question) asks(view);
   else if (key === "r" && !bus.now.lesson?.key && bus.now.steps?.options) tells(view);
-  else if ("varx".includes(key)) return press(key);
+  else if ("vart".includes(key)) return press(key);
   else return walks(view, key);
   return true;
 }
@@ -135,7 +135,7 @@ function open(view) {
   speak(view);
 }
 
-const OF_SPEAKER = { "<": "ArrowLeft", ">": "ArrowRight" };
+const OF_SPEAKER = { "<": "ArrowLeft", ">": "ArrowRight", u: "ArrowUp", d: "ArrowDown" };
 
 /** From here on the speaker's window hears what is shown, and its keys are pressed here. @param {View} view */
 const speak = (view) =>

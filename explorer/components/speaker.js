@@ -24,9 +24,11 @@ const KEYS = {
   PageUp: "<",
   ArrowRight: ">",
   PageDown: ">",
+  ArrowUp: "u",
+  ArrowDown: "d",
   " ": ">",
 };
-const PRESSED = "0abfpqrvx"; // keys that are pressed as they are
+const PRESSED = "0abfpqrtv"; // keys that are pressed as they are
 const MINUTE = 60_000;
 const LATER = 1500; // ms after which what was not answered is asked once more
 const TRIES = 5;
@@ -346,7 +348,7 @@ function ofClass(lesson) {
       open && button("v", say("show_votes"), "main", "V"),
       !revealed && hasAnswer(question) && button("r", "Reveal", open ? "" : "main", "R"),
       !revealed && button("a", bar("vote_again"), "", "A"),
-      button("x", bar("take_away"), "", "X"),
+      button("t", bar("take_away"), "", "T"),
     ),
   );
 }
@@ -376,6 +378,8 @@ function foot({ on, steps }, lesson) {
   const keys = [
     button("<", say("back"), "", "←"),
     button(">", say("forward"), "main", "→"),
+    button("u", say("up"), "", "↑"),
+    button("d", say("down"), "", "↓"),
     steps?.question && button("q", say("ask"), "", "Q"),
     button("b", say("black"), "", "B"),
     steps?.question && lesson && !lesson.question && button("v", say("ask_class"), "", "V"),
