@@ -21,7 +21,6 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.layout.own_lesson import own_formula
 from explorer.components import codec
 from explorer.figures.formatting import hundredths, tenths, whole_percent
 from explorer.panels import address, lessons, worksheet
@@ -345,8 +344,8 @@ def test_all_experiments_of_a_lesson_stand_side_by_side_with_their_numbers() -> 
     shown = {edits.from_line(line): p for line, p in zip(*(made.table[n] for n in COLUMNS))}
     told = {i.address: i.number for i in steps if "edits=" in i.address}
     assert len(told) == 7
-    for address, number in told.items():
-        line = dict(parse_qsl(urlsplit(address).query))["edits"]
+    for line_of, number in told.items():
+        line = dict(parse_qsl(urlsplit(line_of).query))["edits"]
         assert tenths(max(shown[edits.from_line(line)], 1e-30)) == number, line
     assert tenths(shown[()]) == last.number == steps[0].number
 

@@ -27,7 +27,7 @@ def offset(run: Run) -> Panel:
 
     Raises ValueError for a model that does not predict next tokens, and for fewer than two.
     """
-    at, recording, words = _read(run), run.recording(), sentences(CONCEPT, "offset")
+    at, recording, words = _stream_of(run), run.recording(), sentences(CONCEPT, "offset")
     tokens = at.stream.tokens
     n = len(tokens) - 1
     p, likeliest = _next_tokens(at)
@@ -88,7 +88,7 @@ def product(run: Run) -> Panel:
 
     Raises ValueError as `offset`.
     """
-    at, words = _read(run), sentences(CONCEPT, "product")
+    at, words = _stream_of(run), sentences(CONCEPT, "product")
     p, _ = _next_tokens(at)
     logs, tokens = np.cumsum(np.log(p)), at.stream.tokens[1:]
     hardest = int(p.argmin())
@@ -119,7 +119,7 @@ def product(run: Run) -> Panel:
     )
 
 
-def _read(run: Run) -> StreamSelection:
+def _stream_of(run: Run) -> StreamSelection:
     """The stream of a model that predicts next tokens. Raises ValueError for another, and for fewer
     than two tokens."""
     recording, words = run.recording(), sentences(CONCEPT, "offset")
