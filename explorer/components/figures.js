@@ -367,8 +367,6 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   return list.length * pitch + 1.2 * letter;
 }
 
-const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number is
-
 const BESIDE = 44; // letters of width from which on the figures of a frame stand side by side
 
 /** The figures of the frame on show, below the figure of all frames. @param {Pen} pen @param {any} steps @param {Box} box */
@@ -498,6 +496,7 @@ function margins(pen, figure, [, ys]) {
   return [texts, names].map((wide) => Math.max(0, ...wide) + 0.8 * pen.letter);
 }
 
+const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number is
 const GUIDED = { class: "framed", "stroke-width": 2 }; // the line at a number to which a formula comes
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 const SAMPLE = 2.4; // letters of a line before its name, where that stands above the chart
@@ -626,14 +625,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     if (of >= 0) {
       const [a, b] = [across(series[of].x[at]), up(series[of].y[at])];
       pen.frame([a - 0.5 * letter, b - 0.5 * letter, letter, letter]);
-      const aside = 0.8 * letter + pen.width(text, FRAMED);
-      const isLeft = a + aside > right;
-      pen.text(a + (isLeft ? -0.8 : 0.8) * letter, b, text, {
-        ...FRAMED,
-        anchor: isLeft ? "end" : "start",
-        fill: look.primary,
-        halo: true,
-      });
+      pen.printed(a, b, text, right);
     }
   ends.sort((a, b) => a.y - b.y);
   if (above) {
