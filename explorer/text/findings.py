@@ -126,8 +126,8 @@ def all_heads(n: int) -> str:
 
 
 def right(n_votes: int, n: int, tested: Test | None) -> str:
-    """How often so many of n heads that say the same noun are right; "" where that was not
-    measured."""
+    """The share of test sentences in which so many of n heads with the same noun are right; ""
+    where that was not measured."""
     if not tested:
         return ""
     which = "most_agree" if n_votes < n else "both_agree" if n == 2 else "all_agree"
@@ -141,7 +141,7 @@ def unread(language: str) -> str:
 
 
 def ballot(one: Ballot, mark: Mark = marked) -> str:
-    """What a head says of a pronoun, and in how many test sentences it finds the noun."""
+    """A line on the noun of a head's vote, and in how many test sentences it finds the noun."""
     return WORDS(
         "ballot", **one._asdict() | {"word": mark(one.word), "weight": hundredths(one.weight)}
     )
