@@ -22,7 +22,7 @@ from explorer.analysis import (
     words,
 )
 from explorer.analysis.attention import axes, groups
-from explorer.analysis.coreference import Ballot, Test, Vote
+from explorer.analysis.coreference import Ballot, Vote
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups

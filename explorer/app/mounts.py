@@ -78,12 +78,14 @@ def picture_list(addresses: Mapping[str, str], key: str) -> None:
     _pictures(data=codec.encode(header, {}), key=key)
 
 
-def offers(panel: str, key: str, on_select: Callable[[], None]) -> None:
+def offers(panel: str, works: str, key: str, on_select: Callable[[], None]) -> None:
     """Offer what changes an answer, once it is measured. panel: the address of the panel that says
-    it, below that of the app. When `on_select` is called, `st.session_state[key]["select"]` has the
-    address of what was pressed."""
+    it, below that of the app. works: the words of one on which something does, "" for none. When
+    `on_select` is called, `st.session_state[key]["select"]` has the address of what was pressed."""
     _offers(
-        data=codec.encode({"panel": panel, "token": panel}, {}), key=key, on_select_change=on_select
+        data=codec.encode({"panel": panel, "works": works, "token": panel}, {}),
+        key=key,
+        on_select_change=on_select,
     )
 
 
