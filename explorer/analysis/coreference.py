@@ -260,8 +260,7 @@ class Vote(NamedTuple):
 
     @property
     def is_outvoted(self) -> bool:
-        """True where two heads or more vote for one noun, and none is named: another is
-        heaviest."""
+        """True where two heads or more vote for one noun, and another is heaviest."""
         said = [each.noun for each in self.ballots]
         return self.noun is None and max(map(said.count, said)) >= SUMMED
 

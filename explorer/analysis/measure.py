@@ -211,9 +211,8 @@ class MeasureContext(RecordingFacts):
         return depth_gradients(self.recording, stream)
 
     def recurrent_gradient(self) -> np.ndarray:
-        """The share of a gradient at the last word of the first stream that arrives at each token
-        of `gradients.from_word_to_word`, where untrained recurrent networks read its first
-        states."""
+        """The share of a gradient at the last word of the first stream at each token of
+        `gradients.from_word_to_word`, where untrained recurrent networks read its first states."""
         stream = self.recording.streams[0]
         places = gradients.from_word_to_word(stream)
         inputs = residual.site_vectors(stream, stream.sites[0])[places]

@@ -102,8 +102,7 @@ def pictured(item: Item) -> Panel | None:
 
 
 def picture_address(item: Item) -> str:
-    """The address of the panel of a step as an SVG file, below that of the app; "" where it
-    has none."""
+    """The address of the panel of a step as SVG, below that of the app; "" where it has none."""
     try:
         run, choices = _choices(item)
     except UNSHOWN:

@@ -60,8 +60,7 @@ class Edit:
 
     @property
     def place(self) -> str:
-        """The place in a pass where it changes an array, as `edits_at` takes it; "" where it
-        changes none."""
+        """The place in a pass where it changes an array, for `edits_at`; "" for none."""
         return ""
 
     @property

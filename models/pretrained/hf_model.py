@@ -885,9 +885,8 @@ def target_of(
 
 
 def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...] | None) -> Tokens:
-    """The input of the decoder of a classifier of two parts: the text, moved on by the token that
-    it begins with. Raises ValueError for another text, and for one without the token that is
-    last."""
+    """The input of a two-part classifier's decoder: the text, moved on by the token that it
+    begins with. Raises ValueError for another text, and for one without the token that is last."""
     read, name, end = reading.tokens, model.card.name, model.network.config.eos_token_id
     if target not in (None, reading.text, read.ids[:-1]):
         raise ValueError(f"the decoder of {name} reads the text itself; leave the target out")
