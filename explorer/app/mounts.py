@@ -214,9 +214,9 @@ def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) ->
 
 @dataclass(frozen=True)
 class LeadCard:
-    """What a card names, says and leads to: the path and query of an address, "" for one whose id a
-    press tells. foot: a line below. law: what was measured of its law here, verdict: "holds" or
-    "fails". is_there: False for one that leads nowhere. picture: as `card_pictures.js` takes it."""
+    """A card: what it names, says and leads to: the path and query of an address, "" for one whose
+    id a press tells. foot: a line below. law: what was measured of its law here, verdict: "holds"
+    or "fails". is_there: False for one that leads nowhere. picture: for `card_pictures.js`."""
 
     id: str
     title: str

@@ -296,7 +296,7 @@ class HeadOnShow:
 
     @property
     def evidence(self) -> str:
-        """What the headline rests on, of a head that votes how often it was right; "" of another
+        """The evidence of the headline, of a head that votes how often it was right; "" of another
         head where no finding is told."""
         one, on = self.one, self.selection
         if one is None or self.is_alone:
@@ -389,8 +389,8 @@ class HeadOnShow:
 
     @property
     def who_attends(self) -> str:
-        """Who attends to whom, of one attention of several and of one under a mask; "" for any
-        other."""
+        """The streams of rows and keys, of one attention of several and of one under a mask; "" for
+        any other."""
         of = self.selection.attention
         if len(self.selection.recording.attention) == 1 and all(
             sees_all(mask) for _, mask in of.masks
@@ -403,7 +403,7 @@ class HeadOnShow:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the picture of the head leaves out, and what its rows are named after."""
+        """Notes on what the picture of the head leaves out and its rows are named after."""
         left_out = attention_analysis.notes(self.view.matrix_view, self.view.choices)
         lines = [" ".join((*map(literal, left_out), TAB("measured_on_all")))] if left_out else []
         if self.selection.is_across:
@@ -429,6 +429,6 @@ class HeadOnShow:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """How the head was classified: the cells that support its name, and the table of its
+        """The classification of the head: the cells that support its name, and the table of its
         measures, each "" where there are none."""
         return attention.evidence(self.view), head_naming_text.table(self.view.head)

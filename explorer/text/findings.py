@@ -125,8 +125,8 @@ def all_heads(n: int) -> str:
 
 
 def right(fingerprint: str, n_votes: int, n: int) -> str:
-    """How often so many of the n heads of a model that vote are right where they say the same noun,
-    and how often all of them are; "" where that was not measured."""
+    """The share of test sentences in which so many of the n heads of a model that vote are right
+    where they say the same noun, and of all of them; "" where that was not measured."""
     some, every = (tested_votes(fingerprint, votes) for votes in (n_votes, n))
     if not some:
         return ""
@@ -143,7 +143,7 @@ def unread(language: str) -> str:
 
 
 def ballot(one: Ballot, mark: Mark = marked) -> str:
-    """What a head says of a pronoun, and in how many test sentences it finds the noun."""
+    """A line on the noun of a head's vote, and in how many test sentences it finds the noun."""
     return WORDS(
         "ballot", **one._asdict() | {"word": mark(one.word), "weight": hundredths(one.weight)}
     )

@@ -159,7 +159,7 @@ def show_panel(
 
 
 def offers(panel: str, run: Run, choices: Mapping[str, object] | None = None) -> None:
-    """What a panel of offers, by its name, tells of a run under these choices; the browser asks for
+    """Draw the offers of a panel, by its name, on a run under these choices; the browser asks for
     it once the page stands. Where nothing changes what is said of a text it offers a sentence where
     something does. Nothing of a run that covers a word: an offer tells what it is."""
     if run.covered is not None:

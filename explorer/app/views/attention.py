@@ -127,8 +127,8 @@ def offer_tour() -> None:
 
 
 def vote(shown: Screen, panel: Panel, taught: str) -> None:
-    """What the tested heads say of a pronoun, and which were taught it; a press opens one of them,
-    or another word."""
+    """Draw the vote of the tested heads on a pronoun, and which were taught it; a press opens one
+    of them, or another word."""
     mounts.panel(panel.bare, "vote", partial(take_vote, shown, panel.name))
     if taught:
         st.caption(taught)
@@ -182,7 +182,7 @@ def show_vote() -> None:
 
 
 def also_found(one: HeadOnShow) -> None:
-    """What else is found in the text; a press opens it."""
+    """List the other findings of the text; a press opens one."""
     others = [each for each in one.listed if each != one.one]
     if not others:
         return
