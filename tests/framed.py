@@ -44,12 +44,13 @@ def figures(header: dict[str, Any], formula: str) -> Iterator[dict[str, Any]]:
         yield figure
 
 
-def framed(figure: dict[str, Any]) -> Iterator[tuple[float | str, str]]:
-    """What stands at each frame of a figure: the number or text, and what a vector calls it."""
+def framed(figure: dict[str, Any]) -> Iterator[tuple[float | str, str, str]]:
+    """What stands at each frame of a figure: the number or text, what a vector calls it, and the
+    number that is printed there."""
     for part in figure.get("figures", []):
         yield from framed(part)
-    for row, column in figure["framed"]:
-        yield from _at(figure, row, column)
+    for row, column, printed in figure["framed"]:
+        yield from ((*each, printed) for each in _at(figure, row, column))
 
 
 def _at(figure: dict[str, Any], row: int, column: int) -> Iterator[tuple[float | str, str]]:
@@ -69,6 +70,8 @@ def _at(figure: dict[str, Any], row: int, column: int) -> Iterator[tuple[float |
         yield float(figure["guides"][column][0]), ""
     elif kind == "chart":
         yield float(figure["series"][row]["y"][column]), ""
+    elif kind == "flow":
+        yield float(figure["lanes"][row]["chance"]), ""
     elif kind == "relay":
         yield float(figure["values"][column]), ""
     elif kind == "dials":

@@ -67,7 +67,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
     shows_at_once(teacher, students[2])
     wanders(teacher, students[0])
     asks(teacher, students)
-    press(teacher, "End")
+    press(teacher, "End the class")
     press(teacher, "End it for all")
     for one in students:
         one.page.wait_for_selector(".follow .line:has-text('has ended')")
@@ -472,7 +472,7 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     assert student.page.evaluate("window.gaps") == 0, "it does not blink"
     assert board.locator("body").evaluate("() => window.gaps") == 0
     assert frame.evaluate("frame => frame === window.frame"), "one frame for all pictures"
-    press(teacher, "End")
+    press(teacher, "End the class")
     press(teacher, "End it for all")
     student.page.wait_for_selector(".follow .line:has-text('has ended')")
     press(student, "Close")

@@ -111,7 +111,7 @@ def test_the_field_of_a_question_has_no_answer_to_the_one_before(two: tuple[Page
     wall.keyboard.press("v")
     expect(field).to_have_value("")
     field.fill("A product of many factors below one.")
-    wall.keyboard.press("x")
+    wall.keyboard.press("t")
     expect(field).to_have_count(0)
     wall.keyboard.press("ArrowRight")
     expect(desk.locator(".lesson_bar .where")).to_have_text("3 / 18")
@@ -145,7 +145,7 @@ def test_the_last_of_fast_steps_wins_and_a_vote_on_it_is_kept(two: tuple[Page, P
     expect(desk.locator(".follow .panel h2")).to_have_text(LESSON.items[4].question)
     expect(wall.locator(".board .asked")).to_have_text(LESSON.items[4].question)
     assert "lesson_step=5" in wall.url
-    wall.keyboard.press("x")
+    wall.keyboard.press("t")
     expect(wall.locator(".board h1")).to_contain_text(LESSON.items[4].heading)
     expect(wall.locator(".board .plate > svg")).to_have_count(1)
     shown = wall.evaluate("globalThis.shown")
@@ -180,7 +180,7 @@ def own_words(wall: Page, desk: Page) -> None:
     assert shown.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "the whole of it"
     wall.keyboard.press("v")  # asked once more, and left open
     expect(desk.locator(".guess textarea")).to_have_count(1)
-    wall.keyboard.press("x")
+    wall.keyboard.press("t")
     expect(desk.locator(".guess textarea")).to_have_count(0)
     expect(wall.locator(".board .asked")).to_have_count(0)
     wall.keyboard.press("v")

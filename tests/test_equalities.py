@@ -22,7 +22,9 @@ PI = Decimal(math.pi)
 
 # Numbers and signs of arithmetic as the pages write them.
 WRITTEN = re.compile(r"\d[\d,]*(?:\.\d+)?(?: × 10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")
-TOKEN = re.compile(rf"(?P<number>{WRITTEN.pattern})|(?P<name>√|π|exp|sin|cos|tanh)|[-+−/×^()·]|\s+")
+TOKEN = re.compile(
+    rf"(?P<number>{WRITTEN.pattern})|(?P<name>√|π|exp|sin|arccos|cos|tanh)|[-+−/×^()·]|\s+"
+)
 POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 SIGNS = {"−": "-", "×": "*", "·": "*", "^": "**"}
 OPERATORS = ("+", "-", "−", "/", "×", "^", "·", "√", "(", "exp")
@@ -42,6 +44,7 @@ NAMES = {
     "√": Function(Decimal.sqrt),
     "exp": Function(Decimal.exp),
     "sin": Function(lambda x: Decimal(math.sin(x))),
+    "arccos": Function(lambda x: Decimal(math.degrees(math.acos(x)))),
     "cos": Function(lambda x: Decimal(math.cos(x))),
     "tanh": Function(lambda x: Decimal(math.tanh(x))),
 }

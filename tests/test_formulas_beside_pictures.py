@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -152,6 +153,7 @@ LAWS: dict[str, Law] = {
     "softmax.combination": names_query,
     "softmax.mask": names_query,
     "softmax.saturation": names_query,
+    "softmax.row": names_query,
     "anatomy.weight": names_query,
     "anatomy.verified": names_head,
     "anatomy.formulas": lambda panel, at, _: (
@@ -215,7 +217,8 @@ LAWS: dict[str, Law] = {
 WITHOUT_A_PLACE = {
     *("claims.claim", "gradients.deep_stack", "soft_lookup.scale", "recurrence.bottleneck"),
     *("generation.kv_cache", "generation.loops", "generation.tokens", "modern.shared_keys"),
-    *("teacher_forcing.offset", "positions.sentence"),
+    *("teacher_forcing.product", "positions.sentence", "training.losses", "loss.step"),
+    "generation.next_token",
 }
 TEXTS = in_turn(SENTENCES, 16, "beside")
 CASES = [
@@ -265,8 +268,10 @@ def spec_panels() -> dict[str, Callable[..., Panel]]:
 
 def numbers_of(id: str, at: RecordedPlace) -> Numbers | None:
     """The numbers of a formula at a place, None where it is not about the model."""
+    id, _, t = id.partition("@")
     try:
-        return FORMULAS[id].evidence(at).numbers
+        place = replace(at, temperature=float(t)) if t else at
+        return FORMULAS[id].evidence(place).numbers
     except (Untestable, ValueError):
         return None
 

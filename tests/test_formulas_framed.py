@@ -71,8 +71,9 @@ def unframed(header: Mapping[str, Any]) -> list[Any]:
             for _, text, component in formula["results"]
             if not any(
                 is_told(datum, text)
+                and printed == text
                 and (component is None or not name.isdecimal() or name == str(component))
-                for datum, name in places
+                for datum, name, printed in places
             )
         ]
     return missing
@@ -105,12 +106,12 @@ def test_the_component_of_an_output_is_its_largest_and_a_lost_frame_is_found() -
     assert len(attention["results"]) == len(FORMULAS["attention"].numbers)
     (frame,) = (each for each in header["figures"][1]["frames"] if each["label"] == "Sum")
     (strips,) = (each for each in frame["figures"] if each["kind"] == "strips")
-    ((at, component),) = strips["framed"]
+    ((at, component, _),) = strips["framed"]
     values = strips["strips"][at]["values"]
     assert strips["strips"][at]["label"] == "z"
     assert abs(values[component]) == abs(values).max()
     assert not unframed(header)
     strips["framed"] = []
     assert [id for id, _ in unframed(header)] == ["attention"]
-    strips["framed"] = [[at, (component + 1) % len(values)]]
+    strips["framed"] = [[at, (component + 1) % len(values), ""]]
     assert [id for id, _ in unframed(header)] == ["attention"]

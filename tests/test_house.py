@@ -92,7 +92,7 @@ FLOORS = [
         r"explorer/analysis/.*",
         {"numpy"},
         r"explorer\.(analysis|figures|wording)\..*"
-        r"|models\.(contract\..*|network\.buffer_pool|tokens\.chat|version)",
+        r"|models\.(contract\..*|network\.buffer_pool|own\.model_card|tokens\.chat|version)",
     ),
     (
         r"explorer/text/.*",

@@ -294,7 +294,7 @@ def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(mod
     recording, loaded_model = run.recording(), read_once(model)
     stream = recording.streams[-1]
     panel = teacher_forcing.offset(run)
-    grid, of_text = panel.figures
+    (grid,) = panel.figures
     n = len(grid.columns)
     inputs, targets, *_ = (grid.words[at * n : (at + 1) * n] for at in range(4))
     assert inputs[1:] == targets[:-1]
@@ -303,8 +303,26 @@ def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(mod
         given = probabilities(loaded_model.logits(recording, stream.name, at))
         assert p[at] == pytest.approx(given[int(stream.ids[at + 1])], rel=PASSED)
     np.testing.assert_allclose(grid.values[2], p[[int(each) for each in grid.columns]])
-    ((whole, _),) = of_text.facts
-    assert matches_text(whole, float(np.prod(p)))
+    product = teacher_forcing.product(run)
+    ((line,),) = (each.series for each in product.figures)
+    np.testing.assert_allclose(line.y, np.cumprod(p), rtol=DOUBLE_LONG)
+    assert matches_text(product.numbers["text_probability"].text, float(np.prod(p)))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_three_more_for_every_score_leave_the_weights_of_a_row(model: str) -> None:
+    run = Run(model, TEXT)
+    of = run.recording().attention[0]
+    for added in (0.0, 3.0):
+        panel = softmax.row(run, **AT, added=added)
+        (bars,) = panel.figures
+        keys = [int(each) for each in panel.table["key"]]
+        own = of.pattern[1, 2, 5][keys].astype(np.float64)
+        np.testing.assert_allclose(panel.table["weight"], own, atol=SUMMED)
+        scores = of.scores[1, 2, 5][keys].astype(np.float64)
+        np.testing.assert_allclose(panel.table["score"], scores + added, atol=SUMMED)
+        (row,) = (each for each in bars.rows if each.selected)
+        assert row.values[0] == pytest.approx(own.max(), abs=SUMMED)
 
 
 def test_an_encoder_has_no_shifted_target() -> None:

@@ -95,6 +95,10 @@ def test_one_step_is_one_step_of_torchs_optimiser(run, rate):
     assert done.largest == pytest.approx(
         max(float(each.abs().max()) for each in changes), rel=TOTAL
     )
+    moved = max(changes, key=lambda each: float(each.abs().max()))
+    before, gradient, now = done.weight
+    assert now - before == pytest.approx(-rate * gradient, rel=TOTAL)
+    assert abs(now - before) == pytest.approx(float(moved.abs().max()), rel=TOTAL)
     assert done.weights == sum(each.numel() for each in network.parameters())
     assert np.array_equal(done.losses, done.others)
     now = model.network.state_dict()

@@ -194,7 +194,7 @@ def test_a_lesson_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.keyboard.press("p")
     assert page.locator("html[data-headlight-presenter]").count() == 0, "who types presents nothing"
     page.keyboard.press("Backspace")
-    page.get_by_role("button", name="End the lesson").click()
+    page.get_by_role("button", name="Close the lesson").click()
     page.locator(".lesson_bar").wait_for(state="detached")
     page.wait_for_url(lambda url: "lesson" not in url)
 

@@ -146,6 +146,7 @@ VIEWS = {
             "Shapes",
             "Three",
             "Scale",
+            "Softmax",
             "Saturation",
             "Mask",
             "Mean",

@@ -175,7 +175,7 @@ def test_a_phone_beside_the_machine_is_in_step_over_two_processes(
     phone.goto(f"{there}/_stcore/health")
     speaker.keyboard.press("r")
     expect(wall.locator(".board .asked p").first).to_have_text(STEPS[1].answer)
-    speaker.keyboard.press("x")
+    speaker.keyboard.press("t")
     expect(speaker.locator(".voted")).to_have_count(0)
     speaker.keyboard.press("ArrowLeft")
     sees(speaker, 0)

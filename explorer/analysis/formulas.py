@@ -36,6 +36,7 @@ from explorer.analysis.measure import (
 )
 from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
 from explorer.analysis.weight_texts import (
+    LEAST,
     MOST_TERMS,
     aligned,
     largest,
@@ -63,8 +64,9 @@ from models.contract.edits import (
     WithoutPositions,
 )
 from models.contract.recording import Attention, Recording, Stream, from_end, stored_array
-from models.contract.results import FFNActivations
+from models.contract.results import FFNActivations, TrainingStep
 from models.contract.results import softmax as probabilities
+from models.own import model_card
 
 REASONS = sentences("formulas", "untestable")
 
@@ -88,6 +90,9 @@ N_LAYERS = 8  # of a random stack
 # Edits that turn queries and keys otherwise, or share them.
 PLACING = (OtherPositions, SharedKeys, ShiftPositions, ShufflePositions, WithoutPositions)
 STEP = 1e-5  # of a numerical derivative
+ALMOST_ALL = 0.9999  # a cold softmax’s weight, beside which no digit of the others is seen
+SHIFT = 3  # added to every score of a row
+RATE = 0.001  # of one step of training
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ class RecordedPlace:
     to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer, a
     whole layer or a norm, the layer's first where "". width, pair, position, shift: of an encoding
     that is drawn, its dimensions, a pair of these, a position, and by how many others; None for
-    any."""
+    any. temperature: by which scores or logits are divided; training: a step on the recording."""
 
     context: MeasureContext
     layer: int = 0
@@ -120,6 +125,8 @@ class RecordedPlace:
     pair: int | None = None
     position: int | None = None
     shift: int | None = None
+    temperature: float = 2.0
+    training: TrainingStep | None = None
 
     @classmethod
     def of(cls, context: MeasureContext, arguments: Mapping[str, Any]) -> RecordedPlace:
@@ -143,6 +150,8 @@ class RecordedPlace:
             pair=arguments.get("pair"),
             position=arguments.get("position"),
             shift=arguments.get("shift"),
+            temperature=arguments.get("temperature", cls.temperature),
+            training=arguments.get("training"),
         )
         return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
 
@@ -316,6 +325,50 @@ def softmax(at: RecordedPlace) -> Evidence:
     if at.cell.uniform_edit is not None or not at.cell.allowed[at.cell.key]:
         return Evidence(lambda: consistency.softmax(at.context.recording))
     return Evidence(lambda: consistency.softmax(at.context.recording), _of_cell(at))
+
+
+def _changed(cell: anatomy.WeightBreakdown, by: float, plus: float) -> dict[str, Number]:
+    """The numbers of a cell's weight with all scores divided and something added."""
+    own = cell.scores / by + plus
+    made = replace(cell, scores=own, softmax=tempered_softmax(own, cell.allowed))
+    is_all = by < 1 and made.softmax[cell.key] > ALMOST_ALL
+    if made.plain is None or is_all:
+        return {}
+    score, weight = float(cell.scores[cell.key]), float(made.softmax[cell.key])
+    return {"s_ij": score, "a_ij": weight, "powers": powers(made, LEAST)}
+
+
+def shifted(at: RecordedPlace) -> Evidence:
+    """The softmax of the recorded scores, each with the same number added, beside the weights."""
+    of = at.opened
+    if of.sink.size or at.context.recording.edits:
+        raise Untestable(REASONS("added"))
+    pairs = lambda: (
+        (tempered_softmax(scores.astype(np.float64) + SHIFT, allowed), weights)
+        for scores, allowed, weights in zip(of.scores, of.allowed, of.pattern)
+    )
+    numbers = _changed(at.cell, 1, SHIFT)
+    return Evidence(_compared(pairs), {**numbers, "c": SHIFT} if numbers else {})
+
+
+def tempered(at: RecordedPlace) -> Evidence:
+    """The softmax of q . k divided by the root of the width and by a temperature, beside that of
+    the recorded scores divided by it."""
+    _require_products(at)
+    t, of = at.temperature, at.opened
+    if of.sink.size:
+        raise Untestable(REASONS("added"))
+    if not 0 < t < np.inf:
+        return Evidence(lambda: consistency.softmax(at.context.recording))
+
+    def pairs() -> Pairs:
+        for layer, products in _products(at):
+            both = products * of.scale[layer], of.scores[layer].astype(np.float64)
+            first, second = (tempered_softmax(each, of.allowed[layer], t) for each in both)
+            yield first, second
+
+    numbers = _changed(at.cell, t, 0)
+    return Evidence(_compared(pairs), {**numbers, "t": Written(t, f"{t:g}")} if numbers else {})
 
 
 def softmax_gradient(at: RecordedPlace) -> Evidence:
@@ -836,6 +889,33 @@ def added(at: RecordedPlace) -> Evidence:
     return Evidence(lambda: consistency.residual_sums(at.context.recording), numbers)
 
 
+def turn(at: RecordedPlace) -> Evidence:
+    """The angle between the states before and after a sub-layer by their product, beside that by
+    the lengths of the three sides of their triangle."""
+    _sublayer(at)
+    stream = residual.whole_layers(at.stream) if at.site.endswith(".layer") else at.stream
+    of = _chosen(at, layers_of(stream))
+    states = [
+        residual.site_vectors(stream, each).astype(np.float64) for each in (of.before, of.after)
+    ]
+    before, after, between = (
+        np.linalg.norm(each, axis=-1) for each in (*states, states[1] - states[0])
+    )
+    if not (before.all() and after.all()):
+        raise Untestable(LACKS)
+    dots = (states[0] * states[1]).sum(axis=-1)
+    cosines = (before**2 + after**2 - between**2) / (2 * before * after)
+    share = dots / (before * after)
+    own = {
+        "dot": dots,
+        "before": before,
+        "after": after,
+        "angle": np.degrees(np.arccos(np.clip(share, -1, 1))),
+    }
+    numbers = {name: float(each[at.token]) for name, each in own.items()}
+    return Evidence(_compared(lambda: [(share, cosines)]), numbers)
+
+
 def jacobian(at: RecordedPlace) -> Evidence:
     """The Jacobian of x + f(x), without the identity, beside that of f."""
     of = _sublayer(at)
@@ -1132,6 +1212,28 @@ def readout(at: RecordedPlace) -> Evidence:
     return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {}, instead)
 
 
+def sampled(at: RecordedPlace) -> Evidence:
+    """Probabilities of the next token from its logits divided by a temperature, beside the powers
+    of those without it, normalised: p^(1/T)."""
+    context = at.context
+    context.require_readout()
+    stream = output_stream(context.recording)
+    logits = context.logits(stream.name, len(stream.tokens) - 1).astype(np.float64)
+    t = at.temperature
+    if not 0 < t < np.inf:
+        raise Untestable(LACKS)
+    p, own = probabilities(logits / t), probabilities(logits) ** (1 / t)
+    powers, likeliest = np.exp(logits / t), int(logits.argmax())
+    numbers: dict[str, Number] = {
+        "logit": float(logits[likeliest]),
+        "t": Written(t, f"{t:g}"),
+        "powers": terms(powers),
+        "p": float(p[likeliest]),
+    }
+    is_there = np.isfinite(powers.sum())
+    return Evidence(_compared(lambda: [(p, own / own.sum())]), numbers if is_there else {})
+
+
 def chain(at: RecordedPlace) -> Evidence:
     """The scores after each token, read one at a time, beside those of one pass over the text; and
     the product of the probabilities of its tokens, those around the place one by one."""
@@ -1227,3 +1329,40 @@ def entropy(at: RecordedPlace) -> Evidence:
         "perplexity": float(np.exp(nats)),
     }
     return Evidence(_compared(pairs), numbers)
+
+
+def descent(at: RecordedPlace) -> Evidence:
+    """The weight that one step of training moves most, beside the one before less the rate times
+    its gradient."""
+    context = at.context
+    context.require_readout()
+    if not context.targets or not context.capabilities.weights:
+        raise Untestable(LACKS)
+    of = context.recording
+    step = at.training or context.model.training_step(
+        of, context.targets, RATE, of, context.targets
+    )
+    before, gradient, after = step.weight
+    made = np.array(before) - step.rate * np.array(gradient)
+    numbers: dict[str, Number] = {
+        **{"before": before, "gradient": gradient, "after": after},
+        "rate": Written(step.rate, f"{step.rate:g}"),
+    }
+    return Evidence(_compared(lambda: [(made, np.array(after))]), numbers)
+
+
+def warm_up(at: RecordedPlace) -> Evidence:
+    """The recorded learning rates of a model's first steps beside the full rate times the share of
+    the warm-up that is over; its numbers are those half-way."""
+    phases = model_card.phases(at.context.recording.model.name)
+    if not phases or phases[0].warm_up < 2:
+        raise Untestable(LACKS)
+    first = phases[0]
+    steps = np.arange(1, first.warm_up + 1)
+    own = np.interp(first.first + steps - 1, *np.array(first.curve).T)
+    half = first.warm_up // 2
+    numbers: dict[str, Number] = {
+        **{"t": half, "w": first.warm_up, "rate": Written(first.rate, f"{first.rate:g}")},
+        "now": first.rate * half / first.warm_up,
+    }
+    return Evidence(_compared(lambda: [(first.rate * steps / first.warm_up, own)]), numbers)

@@ -19,6 +19,7 @@ from explorer.figures.kinds import (
     Dials,
     Facts,
     Figure,
+    Flow,
     Frame,
     Loops,
     Matrix,
@@ -75,7 +76,7 @@ def _framed(figure: Figure, result: Result, is_text: bool) -> Figure:
     place = min(places, key=lambda each: _rank(figure, each), default=None)
     if place is None:
         return figure
-    return replace(figure, framed=tuple(dict.fromkeys((*figure.framed, place))))
+    return replace(figure, framed=tuple(dict.fromkeys((*figure.framed, (*place, result.text)))))
 
 
 def at_formulas(
@@ -258,6 +259,7 @@ READ: dict[type[Figure], Callable[[Any], Iterator[Datum]]] = {
     Chart: _in_chart,
     Dials: lambda figure: _in_texts([(each.text,) for each in figure.dials]),
     Facts: lambda figure: _in_texts([each[:1] for each in figure.facts]),
+    Flow: lambda figure: (((at, 0), each.chance) for at, each in enumerate(figure.lanes)),
     Loops: _in_loops,
     Network: _in_vectors,
     Product: _in_vectors,

@@ -237,6 +237,16 @@ export function lanes(pen, figure, [left, top, wide]) {
       const inside = pen.apart(() => {
         if (at !== rows[i] || rows[i] % 1) over(pen, [left, y, wide]);
         row(pen, figure, lane, [left, y, wide], isAnswer);
+        const place = figure.lanes.indexOf(lane);
+        if (!end || !(figure.framed || []).some(([one]) => one === place)) return;
+        const own = pen.width(onItsWay(figure, lane, wide).text, { bold: true, size: 0.92 });
+        const high = 1.3 * letter;
+        pen.frame([
+          right - own - 0.3 * letter,
+          y - 0.45 * letter - high / 2,
+          own + 0.6 * letter,
+          high,
+        ]);
       });
       pen.put("g", { class: "flow-lane" }, inside);
     });

@@ -64,6 +64,7 @@ const SIGNS = {
   Scale: () =>
     path("M8 56C30 56 34 8 42 8S54 56 76 56") +
     path("M8 54C28 54 30 34 42 34S56 54 76 54", "far dash"),
+  Softmax: () => each([16, 40, 24, 8], (tall, at) => rect(10 + 17 * at, 54 - tall, 12, tall)),
   Saturation: () => path("M8 54C36 54 40 48 44 32S54 10 76 10"),
   Mask: () =>
     grid(18, 8, 6, 8, (row, column) => (column > row ? "" : column ? "pale" : "fill")) +

@@ -173,7 +173,7 @@ function leading(view) {
   };
   return view.sure
     ? [press("end", say("end"), end, "main"), press("keep", "Go on", () => sure(false))]
-    : [press("code", "Code", () => go(desk())), press("end", "End", () => sure(true))];
+    : [press("code", "Code", () => go(desk())), press("end", say("end_class"), () => sure(true))];
 }
 
 /** The question, where there is one. @param {View} view @param {any} lesson */

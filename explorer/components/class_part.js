@@ -28,10 +28,18 @@ export const spelled = (code) => `${code.slice(0, 3)}-${code.slice(3)}`;
 
 /** The way into a class: the address that its code is typed at, and its own address as a QR code. @param {string} code */
 export function wayIn(code) {
-  const picture = new URL("class/code.svg", ROOT);
-  picture.search = `${new URLSearchParams({ at: `${new URL(`join/${spelled(code)}`, ROOT)}` })}`;
-  return { address: `${location.host}${ROOT.pathname}join`, picture: `${picture}` };
+  const picture = codePicture(`${new URL(`join/${spelled(code)}`, ROOT)}`);
+  return { address: `${location.host}${ROOT.pathname}join`, picture };
 }
+
+/** The address of a QR code that leads somewhere. @param {string} at */
+export function codePicture(at) {
+  const picture = new URL("class/code.svg", ROOT);
+  picture.search = `${new URLSearchParams({ at })}`;
+  return `${picture}`;
+}
+
+export const PICTURE = /^panel\/[\w.]+\?/; // the address of a picture of this app, below its own
 
 /** @param {Storage} store @returns {Part | null} */
 function stored(store) {

@@ -72,7 +72,7 @@ const ofStage = ({ text, words }, steps) => ({
 
 /**
  * Press a key of whoever leads a class: V asks the question of the step, or shows the votes, R reveals, A asks
- * once more, X takes the question away. False where it does nothing.
+ * once more, T takes the question away. False where it does nothing.
  * @param {string} key
  */
 export function press(key) {
@@ -81,7 +81,7 @@ export function press(key) {
   const { open, revealed } = lesson;
   const question = isPast(lesson) ? undefined : lesson.question;
   const tell = (/** @type {Promise<any>} */ sent) => Boolean(sent.catch(() => {}));
-  if (key === "x") return tell(takeAway(lesson));
+  if (key === "t") return tell(takeAway(lesson));
   const ends = hasAnswer(question || {}) ? "reveal" : "close"; // nothing is revealed without an answer
   if (key !== "v" && question) return tell(send(key === "a" ? "again" : ends));
   if (question && open) return tell(send("close"));

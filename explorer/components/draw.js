@@ -262,6 +262,17 @@ export class Pen {
       });
   }
 
+  /** The number at a frame that is too small to hold it, beside it and no farther than a right end. @param {number} x @param {number} y @param {string} text @param {number} right */
+  printed(x, y, text, right) {
+    const style = { size: 0.85, bold: true, fill: this.look.primary, halo: true };
+    const aside = 0.8 * this.letter;
+    const isLeft = x + aside + this.width(text, style) > right;
+    this.text(isLeft ? x - aside : x + aside, y, text, {
+      ...style,
+      anchor: isLeft ? "end" : "start",
+    });
+  }
+
   /** The least distance of two lines that are read by themselves, in letters: in the smallest type they stand closer. @param {number} wish */
   pitch(wish) {
     if (!this.least) return wish;

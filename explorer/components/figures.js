@@ -308,10 +308,10 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   const sign = signs && Math.max(letter, signs + 0.4 * letter);
   const lengths = framed.map(([at, component]) => `${component} of ${list[at].values.length}`);
   const columns = framed.filter((_, i) => lengths.indexOf(lengths[i]) === i);
-  const read = columns.length === 1 ? columns[0] : undefined; // the component that is read off
+  const only = columns.length === 1 ? columns[0] : undefined; // the component that is read off
   const textOf = (/** @type {any} */ { values, text }) => {
-    if (!read || values.length !== list[read[0]].values.length) return text;
-    return [num(values[read[1]]), text].filter(Boolean).join(/^×/.test(text) ? " " : " · ");
+    if (!only || values.length !== list[only[0]].values.length) return text;
+    return [num(values[only[1]]), text].filter(Boolean).join(/^×/.test(text) ? " " : " · ");
   };
   const [names, texts] = [
     Math.min(
@@ -356,7 +356,8 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
     ]);
   }
   if (!columns.length) return list.length * pitch;
-  const named = say("component", { m: columns.map(([, component]) => component).join(", ") });
+  const read = columns.map(([, component, text]) => `${component} = ${text}`).join(", ");
+  const named = say("component", { m: read });
   const half = pen.width(named, FRAMED) / 2;
   const [at, component] = columns[0];
   const middle = left + ((component + 0.5) * wide) / list[at].values.length;
@@ -365,8 +366,6 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   pen.text(place, y + list.length * pitch + 0.6 * letter, named, style);
   return list.length * pitch + 1.2 * letter;
 }
-
-const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number is
 
 const BESIDE = 44; // letters of width from which on the figures of a frame stand side by side
 
@@ -497,6 +496,7 @@ function margins(pen, figure, [, ys]) {
   return [texts, names].map((wide) => Math.max(0, ...wide) + 0.8 * pen.letter);
 }
 
+const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number is
 const GUIDED = { class: "framed", "stroke-width": 2 }; // the line at a number to which a formula comes
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 const SAMPLE = 2.4; // letters of a line before its name, where that stands above the chart
@@ -562,9 +562,10 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     pen.omitted.push(...omitted(["places", written, places.length]));
   /** @type {number[][]} from where to where each name of a line goes, and its row */
   const taken = [];
-  for (const [at, [exact, text]] of guides.entries()) {
+  for (const [at, [exact, label]] of guides.entries()) {
     const value = Math.max(xs[0], Math.min(exact, xs[1])); // what lies beyond stands at the end
-    const isFramed = framed.some(([of, one]) => of < 0 && one === at);
+    const isFramed = framed.find(([of, one]) => of < 0 && one === at);
+    const text = isFramed ? `${label} = ${isFramed[2]}` : label;
     pen.line(
       [
         [across(value), top],
@@ -620,10 +621,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     else pen.line(points, colour, style);
     ends.push({ y: points[points.length - 1][1], one, colour, style });
   });
-  for (const [of, at] of framed)
+  for (const [of, at, text] of framed)
     if (of >= 0) {
       const [a, b] = [across(series[of].x[at]), up(series[of].y[at])];
       pen.frame([a - 0.5 * letter, b - 0.5 * letter, letter, letter]);
+      pen.printed(a, b, text, right);
     }
   ends.sort((a, b) => a.y - b.y);
   if (above) {

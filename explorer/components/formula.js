@@ -7,7 +7,7 @@ import { make, scrolledByKeys } from "./mount.js";
 import { sentences } from "./sentences.js";
 
 /** An element of MathML: its name, its attributes, and its parts or its text. @typedef {[string, Record<string, string>, any]} Node */
-/** @typedef {{ id: string, title: string, lines: Node[], numbers: Node[], symbols: [Node, string][] }} Formula */
+/** @typedef {{ id: string, title: string, lines: Node[], stays?: boolean, numbers: Node[], symbols: [Node, string][] }} Formula */
 
 const say = sentences("formula");
 const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
@@ -43,8 +43,8 @@ function line(node, focus) {
  * @param {Formula[]} formulas @param {How} how
  */
 export function typeset(formulas, { focus = [], filled, explained }) {
-  return formulas.map(({ id, title, lines, numbers, symbols }) => {
-    const rows = filled && numbers.length ? numbers : lines;
+  return formulas.map(({ id, title, lines, stays, numbers, symbols }) => {
+    const rows = filled && numbers.length ? [...(stays ? lines : []), ...numbers] : lines;
     const means = (/** @type {[Node, string]} */ [symbol, text]) => [
       make("dt", "", math(symbol, focus)),
       make("dd", "", text),

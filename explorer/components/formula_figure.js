@@ -24,8 +24,8 @@ export function formulaRows(pen, formulas, { x, y, width }) {
     const size = Math.max(LEAST, (SIZE * width) / whole.wide);
     return size < SIZE ? part(pen, line, size) : whole;
   };
-  const parts = formulas.flatMap(({ lines, numbers }) => {
-    const drawn = (numbers.length ? numbers : lines).map(fitted);
+  const parts = formulas.flatMap(({ lines, stays, numbers }) => {
+    const drawn = (numbers.length ? [...(stays ? lines : []), ...numbers] : lines).map(fitted);
     return drawn.some((one) => one.wide > width) ? lines.map(fitted) : drawn;
   });
   const gap = 2.5 * pen.letter;

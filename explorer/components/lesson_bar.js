@@ -13,6 +13,7 @@ import { hear, make, mount, redraw, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import style from "./lesson_bar.css.js";
 import { sentences } from "./sentences.js";
+import { lettered } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, formula: string, typeset?: import("./formula.js").Node | null }} Item */
@@ -165,9 +166,9 @@ function draw(view) {
   bus.tell({ steps: stepOf(lessonOf(view), want, by) });
   if (view.sought !== item) until(view, "sight", bring(placeOf(view), item.panel));
   view.sought = item;
-  const says = make("p", { class: "says", dir: "auto" }, item.says);
+  const says = make("p", { class: "says", dir: "auto" }, ...lettered(item.says));
   if (item.number) says.append(make("b", "number", item.number));
-  says.append(item.rest);
+  says.append(...lettered(item.rest));
   const dots = items.map((/** @type {Item} */ one, /** @type {number} */ at) =>
     make("button", {
       class: "dot",
@@ -223,7 +224,7 @@ function draw(view) {
         "×",
       ),
     ),
-    make("h2", { dir: "auto" }, item.heading),
+    make("h2", { dir: "auto" }, ...lettered(item.heading)),
     says,
     ...(view.guess && item.address.includes("flow_beam=end")
       ? [make("p", { class: "says", dir: "auto" }, view.guess)]
@@ -264,8 +265,8 @@ function opening(view, name, label, inside) {
   const details = make(
     "details",
     { ...(view.open[name] ? { open: "" } : {}) },
-    make("summary", { data: { focus: name }, dir: "auto" }, label),
-    inside && make("p", { dir: "auto" }, inside),
+    make("summary", { data: { focus: name }, dir: "auto" }, ...lettered(label)),
+    inside && make("p", { dir: "auto" }, ...lettered(inside)),
   );
   details.addEventListener("toggle", () => (view.open[name] = details.open));
   return details;

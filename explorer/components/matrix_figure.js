@@ -49,15 +49,21 @@ function named(marked, wanted, all, size, pitch) {
   return list;
 }
 
-/** Where the text of a framed cell covers no other: in its middle, below it or above it. @param {Pen} pen @param {string} text @param {number[]} middle @param {number} high @param {number} most the right end */
-function free(pen, text, [x, y], high, most) {
+/** Where the text of a framed cell covers no other: in its middle, where that holds it, beside it, below it or above it. @param {Pen} pen @param {string} text @param {number[]} middle @param {number[]} size of the cell @param {number} most the right end */
+function free(pen, text, [x, y], [wide, high], most) {
   const by = high / 2 + 0.5 * pen.type(MARKED.size ?? 1);
-  return [y, y + by, y - by]
-    .map((down) => [x, down])
-    .find(([a, b]) => {
-      const box = pen.box(a, b, text, MARKED);
-      return box[2] <= most && pen.isFree(box);
-    });
+  const aside = wide / 2 + pen.width(text, MARKED) / 2 + 0.3 * pen.letter;
+  const around = [
+    [x + aside, y],
+    [x - aside, y],
+    [x, y + by],
+    [x, y - by],
+  ];
+  const holds = pen.width(text, MARKED) <= 1.2 * wide;
+  return (holds ? [[x, y], ...around] : [...around, [x, y]]).find(([a, b]) => {
+    const box = pen.box(a, b, text, MARKED);
+    return box[2] <= most && pen.isFree(box);
+  });
 }
 
 const BAR = [1, 6]; // letters of the bar of a scale
@@ -242,7 +248,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
         "stroke-width": Math.max(2, letter / 6),
       });
       const spot =
-        text && free(pen, text, [place[0] + wide / 2, place[1] + high1 / 2], high1, x + width);
+        text &&
+        free(pen, text, [place[0] + wide / 2, place[1] + high1 / 2], [wide, high1], x + width);
       if (spot) pen.text(spot[0], spot[1], text, MARKED);
       else if (text) unwritten.push(text);
     }
@@ -278,13 +285,17 @@ function unnamed(pen, rows, down, columns, across) {
     pen.omitted.push(...omitted(["row_names", shown[0], own], ["column_names", shown[1], other]));
 }
 
-/** The marks of a matrix, and as marks the cells to whose numbers formulas come. @param {Matrix} figure @returns {[number, number, string][]} */
+/** The marks of a matrix, and as marks the cells to whose numbers formulas come, with these. @param {Matrix} figure @returns {[number, number, string][]} */
 function markedIn({ marks, framed = [] }) {
-  const isMarked = (/** @type {number[]} */ cell) =>
-    marks.some(([row, column]) => row === cell[0] && column === cell[1]);
+  const isAt = (/** @type {any[]} */ one, /** @type {any[]} */ other) =>
+    one[0] === other[0] && one[1] === other[1];
   /** @type {[number, number, string][]} */
-  const others = framed.filter((cell) => !isMarked(cell)).map(([a, b]) => [a, b, ""]);
-  return [...marks, ...others];
+  const own = marks.map((mark) => [
+    mark[0],
+    mark[1],
+    mark[2] || framed.find((each) => isAt(each, mark))?.[2] || "",
+  ]);
+  return [...own, ...framed.filter((each) => !marks.some((mark) => isAt(each, mark)))];
 }
 
 /** Whether each cell says its names where it is pointed at: on a page, not on a slide or in a file. @param {Pen} pen */

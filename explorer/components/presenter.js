@@ -2,12 +2,12 @@
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
 // headline and its caption. Arrows walk the findings and the heads, or from picture to picture; in a lesson up
 // and down walk the steps of its picture. F puts numbers into the formula; Q shows the question of a lesson's
-// step; V asks a class, R, A and X go on with its vote; S opens the speaker's window; B blanks; Esc returns.
+// step; V asks a class, R, A and T go on with its vote; S opens the speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
-import { ROOT, send, spelled, unfinished, wayIn } from "./class_part.js";
-import { answerList, hasAnswer } from "./class_answers.js";
+import { PICTURE, ROOT, codePicture, send, spelled, unfinished, wayIn } from "./class_part.js";
+import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { isPast, press } from "./class_step.js";
 import { typeset, typesetAlone } from "./formula.js";
@@ -15,7 +15,7 @@ import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { inProse, plainKey } from "./keys.js";
-import { hear, make, mount, put, until, viewOf, worded } from "./mount.js";
+import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import {
   captionOf,
   content,
@@ -29,6 +29,7 @@ import {
 import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
 import { sentences } from "./sentences.js";
+import { lettered } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {HTMLElement} Picture */
@@ -43,6 +44,9 @@ const HEADS = "[data-panel='attention.heads']";
 const FLOW = "[data-panel='architecture.flow']";
 const UNTITLED = ["steps", "flow", "paperfigure"]; // figures that name themselves
 const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
+const BESIDE = [40, 36, 32, 29, 26, 24, 22, 20]; // the same beside a picture
+const PAPER = "width=12cm&caption=no"; // of a proof: large type
+const LINK = /^worksheet\/[\w-]+\?/; // the address of a page of this app that a step leads to
 const LEAST = 0.44; // of the screen, for the picture below a formula with its numbers
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
@@ -119,7 +123,8 @@ function acts(view, key) {
   else if (key === "f") substitute(view);
   else if (key === "s") open(view);
   else if (key === "q" && bus.now.steps?.question) asks(view);
-  else if ("varx".includes(key)) return press(key);
+  else if (key === "r" && !bus.now.lesson?.key && bus.now.steps?.options) tells(view);
+  else if ("vart".includes(key)) return press(key);
   else return walks(view, key);
   return true;
 }
@@ -130,7 +135,7 @@ function open(view) {
   speak(view);
 }
 
-const OF_SPEAKER = { "<": "ArrowLeft", ">": "ArrowRight" };
+const OF_SPEAKER = { "<": "ArrowLeft", ">": "ArrowRight", u: "ArrowUp", d: "ArrowDown" };
 
 /** From here on the speaker's window hears what is shown, and its keys are pressed here. @param {View} view */
 const speak = (view) =>
@@ -142,6 +147,13 @@ const speak = (view) =>
 function asks(view) {
   const { at } = bus.now.steps;
   view.asks = view.asks === at ? undefined : at;
+  present(view);
+}
+
+/** Show the answer of a step without a class, or its question again. @param {View} view */
+function tells(view) {
+  const { at } = bus.now.steps;
+  view.tells = view.tells === at ? undefined : at;
   present(view);
 }
 
@@ -161,7 +173,9 @@ function enter(view) {
   view.caption = make("p", { class: "caption", dir: "auto" });
   view.head = make("h1", { dir: "auto" });
   view.formulas = make("div", "formulas");
-  view.board = make("div", "board", view.head, view.formulas, view.plate, view.caption);
+  view.aside = make("div", "aside");
+  const middle = make("div", "middle", view.plate, view.aside);
+  view.board = make("div", "board", view.head, view.formulas, middle, view.caption);
   view.root.append(view.board);
   page.setAttribute(ON, "on");
   view.at = behind.length = 0;
@@ -235,6 +249,7 @@ function changed(view) {
   const { picture, plate } = view;
   const current = inPlace(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
+  if (view.beside !== JSON.stringify(vote(view))) return true;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   if (cameLate(view) || (view.waits && inSight() !== picture)) return true;
   return view.shown !== about(picture) || view.size !== sizeOf(plate);
@@ -334,8 +349,42 @@ function ofStage(view) {
   return { ...stage, says: steps?.heading || stage.asks, asks: stage.line, caption };
 }
 
+/**
+ * The question of a step with answers to choose from, which stands beside the picture that it is about: with
+ * the votes of the class where it was asked, and after the reveal with what is right; undefined for none.
+ * @param {View} view
+ */
+function vote(view) {
+  const { steps, lesson } = bus.now;
+  if (!steps?.options || steps.panel === "words") return undefined;
+  const choices = steps.options.split("\n");
+  const asked = lesson?.question?.of === steps.of && lesson.question.choices?.length;
+  const slide = asked ? question(view) : undefined;
+  if (slide) return { ...slide, told: stepOf(lesson) - backSteps(view) === ANSWER };
+  const told = view.tells === steps.at || view.told === steps.of;
+  const plain = { free: false, choices, right: Number(steps.right) };
+  const rows = rowsOf(plain, undefined, { votes: false, answer: told });
+  return { says: steps.question, asks: told ? steps.answer : "", rows, caption: "", told };
+}
+
+/** The code of a class on the first step of a lesson, and of the page that a step leads to. @param {any} steps */
+function codeOf({ at, link }) {
+  const { lesson } = bus.now;
+  const to = link && LINK.test(link) ? `${new URL(link, ROOT)}` : "";
+  if (!to && (at || !lesson?.key || lesson.over)) return [];
+  const own = to ? undefined : wayIn(lesson.code);
+  const src = own ? own.picture : codePicture(to);
+  const image = make("img", { src, alt: classroom("qr_code") });
+  return [
+    image,
+    make("p", "code", own ? spelled(lesson.code) : ""),
+    make("p", "", own?.address || to.split("?")[0].replace(/^https?:\/\//, "")),
+  ];
+}
+
 /** What is shown in the place of the page's own picture: of the class, of the lesson, or what the page asks; undefined for nothing. @param {View} view */
-const inPlace = (view) => question(view) || invitation(view) || ofLesson(view) || ofStage(view);
+const inPlace = (view) =>
+  (!vote(view) && question(view)) || invitation(view) || ofLesson(view) || ofStage(view);
 
 /**
  * The next step of a question, or the one before: the vote ends, the answer is shown, the page's own pictures
@@ -349,8 +398,8 @@ function questionStep(view, by) {
   if (by < 0) view.back = Math.min(back + 1, step - ASKED);
   else if (back) view.back = back - 1;
   else if (step === ANSWER || (step !== ASKED && !hasAnswer(lesson.question))) {
-    Object.assign(view, { passed: lesson.number, since: 0 });
-    if (bus.now.stage) return walks(view, "ArrowRight"); // the page's own picture is the question
+    Object.assign(view, { passed: lesson.number, since: 0, told: bus.now.steps?.of });
+    if (bus.now.stage || bus.now.steps?.options) return walks(view, "ArrowRight"); // the page's own picture is the question
   } else send(step === ASKED ? "close" : "reveal").catch(() => {});
   present(view);
 }
@@ -375,6 +424,9 @@ function present(view) {
   }
   view.turn = (view.turn || 0) + 1;
   view.formulas.replaceChildren();
+  const beside = current ? undefined : vote(view);
+  view.beside = JSON.stringify(beside);
+  view.aside.replaceChildren(...(beside ? votes(beside) : codeOf(bus.now.steps || { at: 1 })));
   view.current = current && JSON.stringify(current);
   if (current) {
     free();
@@ -401,8 +453,8 @@ function present(view) {
   const panel = picture && viewOf(rootOf(picture));
   if (panel?.name === "panel") return presentPanel(view, panel);
   view.walk = undefined;
-  head.replaceChildren(...worded(headline(picture)));
-  caption.replaceChildren(...worded(picture ? captionOf(picture) : say("no_picture")));
+  head.replaceChildren(...lettered(headline(picture)));
+  caption.replaceChildren(...lettered(picture ? captionOf(picture) : say("no_picture")));
   if (!picture) return inLargeType(view, { says: head.innerText, asks: lastWords() });
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
@@ -429,7 +481,7 @@ function inLargeType(view, { says, asks = "", formula, words = [], rows = [] }) 
   const own = formula ? typesetAlone(formula) : [];
   const offered = words.map((each) => make("span", "", each));
   const parts = [
-    asks && make("p", "", asks),
+    asks && make("p", "", ...lettered(asks)),
     offered.length && make("p", "offered", ...offered),
     ...own,
     rows.length && answerList(rows),
@@ -437,11 +489,26 @@ function inLargeType(view, { says, asks = "", formula, words = [], rows = [] }) 
   const isList = rows.length && parts.length === 1;
   const inside = isList ? parts[0] : make("div", { class: "asked", dir: "auto" }, ...parts);
   plate.replaceChildren(inside);
-  for (const size of ANSWERS) {
-    plate.style.fontSize = `${size}px`;
-    if (plate.scrollHeight <= plate.clientHeight + 1) return;
+  fits(plate, ANSWERS);
+  fits(view.aside, BESIDE);
+}
+
+/** Set the type of an element as large as its room allows. @param {HTMLElement} element @param {number[]} sizes in pixels, tried in turn */
+function fits(element, sizes) {
+  for (const size of sizes) {
+    element.style.fontSize = `${size}px`;
+    if (element.scrollHeight <= element.clientHeight + 1) return;
   }
 }
+
+/** A question with its answers, beside a picture. @param {any} vote */
+const votes = ({ says, asks, caption, rows }) =>
+  [
+    make("p", { class: "question", dir: "auto" }, ...lettered(says)),
+    answerList(rows),
+    asks && make("p", { class: "why", dir: "auto" }, ...lettered(asks)),
+    caption && make("p", "", caption),
+  ].filter(Boolean);
 
 /** A panel: its finding, its figures in large type, and what they are of. @param {View} view @param {View} panel */
 function presentPanel(view, panel) {
@@ -489,7 +556,16 @@ function presentPanel(view, panel) {
   // The words that a step of a lesson names have their rows.
   const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
   const says = [...(header.says || []), ofStep.join(" ")];
+  fits(view.aside, BESIDE);
   shows(view, null);
+  const { proof } = bus.now.steps || {};
+  if (vote(view)?.told && PICTURE.test(proof)) {
+    const src = `${new URL(proof, ROOT)}&${PAPER}`;
+    view.formulas.replaceChildren(); // it has its own
+    view.size = sizeOf(view.plate);
+    shows(view);
+    return view.plate.replaceChildren(make("img", { class: "proof", src, alt: header.title }));
+  }
   drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
@@ -505,7 +581,7 @@ async function drawSlide(view, figures) {
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */
 function filled(element, parts, between) {
   for (let n = parts.length; n > 0; n--) {
-    element.replaceChildren(...worded(parts.slice(0, n).join(between)));
+    element.replaceChildren(...lettered(parts.slice(0, n).join(between)));
     if (element.scrollHeight <= element.clientHeight + 1) return;
   }
 }

@@ -13,6 +13,7 @@ const [THIN, GAP] = [1.2, 0.7]; // letters of the thickness of a vector, and of 
 const TALL = 11; // letters of height of the tallest box, where there is no other limit
 const STYLE = { size: 0.9, alpha: 0.8 };
 const BOLD = { bold: true };
+const PRINTED = { bold: true, size: 0.85, halo: true }; // the number of a frame, which is too small to hold it
 
 /** The size of a matrix in words. @param {{ shape: number[] }} factor */
 const size = ({ shape }) => shape.map(counted).join(" × ");
@@ -65,9 +66,11 @@ export function product(pen, { factors, framed = [] }, { x, y, width, height }) 
     Math.max(...line.map((at) => thick(at, unit)));
   const named = (/** @type {number[]} */ line) =>
     (NAME + (line.some((at) => factors[at].parts.length && !factors[at].down) ? 1.1 : 0)) * letter;
+  const foot = (/** @type {number[]} */ line) =>
+    (SIZE + (framed.some(([of]) => line.includes(of)) ? 1.1 : 0)) * letter;
   const most = height ? height - 0.5 * letter : Infinity;
   const fits = (/** @type {number} */ unit) => {
-    const heights = lines.map((line) => named(line) + tallest(line, unit) + SIZE * letter);
+    const heights = lines.map((line) => named(line) + tallest(line, unit) + foot(line));
     const limit = Math.max(...lines.map((line) => tallest(line, unit)));
     return (
       heights.reduce((a, b) => a + b, 0) <= most &&
@@ -94,15 +97,19 @@ export function product(pen, { factors, framed = [] }, { x, y, width, height }) 
       const wide = Math.max(factor.shape[1] * low, THIN * letter);
       const box = [left + (room - wide) / 2, middle - thick(at, low) / 2, wide, thick(at, low)];
       factorBox(pen, factor, box, left + room / 2);
-      for (const [, cell] of framed.filter(([of]) => of === at)) {
+      for (const [, cell, text] of framed.filter(([of]) => of === at)) {
         const [rows, columns] = factor.grid;
         const [one, tall] = [box[2] / columns, box[3] / rows];
         const [down, across] = [Math.floor(cell / columns), cell % columns];
         pen.frame([box[0] + across * one, box[1] + down * tall, one, tall]);
+        const half = pen.width(text, PRINTED) / 2;
+        const under = box[1] + box[3] + (SIZE + 0.6) * letter;
+        const place = Math.max(x + half, Math.min(box[0] + (across + 0.5) * one, x + width - half));
+        pen.text(place, under, text, { ...PRINTED, fill: pen.look.primary, anchor: "middle" });
       }
       left += room;
     }
-    top += named(line) + tall + SIZE * letter;
+    top += named(line) + tall + foot(line);
   }
   return top - y;
 }
@@ -187,8 +194,15 @@ export function network(pen, { layers, between, framed = [] }, { x, y, width, he
       "stroke-opacity": one.selected ? 1 : 0.5,
       "stroke-width": one.selected ? 2 : 1,
     });
-    for (const [, component] of framed.filter(([of]) => of === at)) {
+    for (const [, component, text] of framed.filter(([of]) => of === at)) {
       const tall = box[3] / one.values.length;
+      const middle = box[1] + (component + 0.5) * tall;
+      const isBeside = Math.abs(middle - down) < 1.6 * letter && between.length; // of what is written there
+      pen.text(box[0] - 0.5 * letter, isBeside ? down + 1.8 * letter : middle, text, {
+        ...PRINTED,
+        fill: look.primary,
+        anchor: "end",
+      });
       const more = Math.max(0, 0.4 * letter - tall);
       pen.frame([
         box[0] - 0.2 * letter,

@@ -4,13 +4,14 @@
 // it (speaker_wall.js), pictures as images alone, and sends the keys that are pressed here back to it.
 
 import { answerList, hasAnswer, rowsOf, voters } from "./class_answers.js";
-import { CHANNEL, ROOT, spelled, wayIn } from "./class_part.js";
+import { CHANNEL, PICTURE, ROOT, codePicture, spelled, wayIn } from "./class_part.js";
 import { plainKey } from "./keys.js";
 import { make, put, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import style from "./speaker.css.js";
 import { sentences } from "./sentences.js";
 import { dressed } from "./svg_export.js";
+import { lettered } from "./terms.js";
 
 /** @typedef {import("./speaker_wall.js").Shown} Shown */
 
@@ -23,9 +24,11 @@ const KEYS = {
   PageUp: "<",
   ArrowRight: ">",
   PageDown: ">",
+  ArrowUp: "u",
+  ArrowDown: "d",
   " ": ">",
 };
-const PRESSED = "0abfpqrvx"; // keys that are pressed as they are
+const PRESSED = "0abfpqrtv"; // keys that are pressed as they are
 const MINUTE = 60_000;
 const LATER = 1500; // ms after which what was not answered is asked once more
 const TRIES = 5;
@@ -44,7 +47,6 @@ document.head.append(make("style", "", style));
 
 // ---- what is heard ------------------------------------------------------------------------------
 
-const PICTURE = /^panel\/[\w.]+\?/; // the address of a picture of this app
 const COLOUR = /^#[0-9a-f]{3,8}$/i;
 
 /** @param {Shown} shown of the wall; on a phone, what whoever leads the class has sent */
@@ -263,7 +265,7 @@ function wall({ on, slide }) {
     make("h2", { dir: "auto" }, head),
     own.picture && make("img", { src: own.picture, alt: "" }),
     !own.picture && make("p", "bare", asks || (svg === "" ? say("no_picture") : "")),
-    make("p", { class: "caption", dir: "auto" }, caption),
+    make("p", { class: "caption", dir: "auto" }, ...lettered(caption)),
   ];
   const vars = COLOUR.test(paper) && COLOUR.test(ink) ? { paper, ink } : {};
   const name = `slide${dark ? " dark" : ""}`;
@@ -279,15 +281,15 @@ function step(steps) {
       "section",
       "",
       about(say("note")),
-      make("p", { class: "note", dir: "auto" }, note || say("no_note")),
+      make("p", { class: "note", dir: "auto" }, ...lettered(note || say("no_note"))),
     ),
     question &&
       make(
         "section",
         "",
         about(say("question")),
-        make("p", { class: "question", dir: "auto" }, question),
-        make("p", { class: "answer", dir: "auto" }, answer),
+        make("p", { class: "question", dir: "auto" }, ...lettered(question)),
+        make("p", { class: "answer", dir: "auto" }, ...lettered(answer)),
       ),
   ];
 }
@@ -308,7 +310,7 @@ function next(steps) {
     "section",
     "next",
     about(say("next", { heading: next.heading })),
-    make("p", { class: "says", dir: "auto" }, next.says),
+    make("p", { class: "says", dir: "auto" }, ...lettered(next.says)),
     picture,
   );
 }
@@ -346,7 +348,7 @@ function ofClass(lesson) {
       open && button("v", say("show_votes"), "main", "V"),
       !revealed && hasAnswer(question) && button("r", "Reveal", open ? "" : "main", "R"),
       !revealed && button("a", bar("vote_again"), "", "A"),
-      button("x", bar("take_away"), "", "X"),
+      button("t", bar("take_away"), "", "T"),
     ),
   );
 }
@@ -362,13 +364,11 @@ function phone({ phone }) {
   if (!phone || !own.showsCode) return make("section", "phone", open);
   const to = new URL("speaker", ROOT);
   to.hash = `${phone.code}.${phone.watch}`;
-  const picture = new URL("class/code.svg", ROOT);
-  picture.search = `${new URLSearchParams({ at: `${to}` })}`;
   return make(
     "section",
     "phone",
     open,
-    make("img", { class: "qr", src: `${picture}`, alt: say("qr") }),
+    make("img", { class: "qr", src: codePicture(`${to}`), alt: say("qr") }),
     about(say("scan")),
   );
 }
@@ -378,6 +378,8 @@ function foot({ on, steps }, lesson) {
   const keys = [
     button("<", say("back"), "", "←"),
     button(">", say("forward"), "main", "→"),
+    button("u", say("up"), "", "↑"),
+    button("d", say("down"), "", "↓"),
     steps?.question && button("q", say("ask"), "", "Q"),
     button("b", say("black"), "", "B"),
     steps?.question && lesson && !lesson.question && button("v", say("ask_class"), "", "V"),

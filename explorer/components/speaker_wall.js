@@ -155,6 +155,6 @@ function pressed(key) {
       .then(() => key === "h" && keep({ .../** @type {any} */ (part()), phone: true }))
       .then(tell)
       .catch(still);
-  } else if ("varx".includes(key)) press(key);
+  } else if ("vart".includes(key)) press(key);
   else own.act(key);
 }

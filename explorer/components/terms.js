@@ -61,11 +61,16 @@ export function sentenceOf({ header }, line, terms = new Set()) {
   explained(header.terms, header.title, terms);
   /** @type {(Node | string)[]} */
   const nodes = explained(header.terms, line, terms);
-  const words = nodes.flatMap(
-    (each) => /** @type {any[]} */ (typeof each === "string" ? worded(each) : [each]),
-  );
-  return headed(words);
+  return headed(apart(nodes));
 }
+
+/** Nodes in which what stands in quotation marks is marked. @param {(Node | string)[]} nodes @returns {any[]} */
+const apart = (nodes) =>
+  nodes.flatMap((each) => /** @type {any[]} */ (typeof each === "string" ? worded(each) : [each]));
+
+/** A sentence as nodes, with indices and powers, and with what is of a text. @param {string} line */
+export const lettered = (line) =>
+  line.split(/(“[^”]*”)/).flatMap((each) => (each[0] === "“" ? worded(each) : typeset(each)));
 
 /** A finding whose first sentence, by itself, is the headline of a page. @param {(Node | string)[]} nodes @returns {(Node | string)[]} */
 function headed(nodes) {

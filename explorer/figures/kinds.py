@@ -44,7 +44,8 @@ class Figure:
     select: names of the address, such as ("token", "source"); what is pressed gives a value for
     each. hint: what a press does, on the page alone. follows: the choice of a slider beside it,
     whose frame is marked: the guide of a chart. framed: places of numbers to which formulas beside
-    it come, as (row, column), (vector, component), (curve, point) or (guide -1, its number).
+    it come, as (row, column), (vector, component), (curve, point) or (guide -1, its number), each
+    with the number as it is printed there.
     """
 
     title: str = ""
@@ -52,7 +53,7 @@ class Figure:
     select: tuple[str, ...] = field(default=(), kw_only=True)
     follows: str = field(default="", kw_only=True)
     hint: str = field(default="", kw_only=True)
-    framed: tuple[tuple[int, int], ...] = field(default=(), kw_only=True)
+    framed: tuple[tuple[int, int, str], ...] = field(default=(), kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -81,7 +82,7 @@ class Matrix(Figure):
     steps beside it whose frames say what it shows.
     """
 
-    framed: Annotated[tuple[tuple[int, int], ...], PlacesOn(CELLS)] = field(
+    framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(CELLS)] = field(
         default=(), kw_only=True
     )
     rows: Annotated[tuple[str, ...], ROWS] = ()
@@ -130,7 +131,9 @@ class Bars(Figure):
     the number that the panel's sentence names. header: what the rows are.
     """
 
-    framed: Annotated[tuple[tuple[int, int], ...], PlacesOn(ROWS)] = field(default=(), kw_only=True)
+    framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(ROWS)] = field(
+        default=(), kw_only=True
+    )
     columns: tuple[str, ...] = ()
     rows: Annotated[tuple[BarRow, ...], ROWS] = ()
     high: float | None = None
@@ -379,7 +382,7 @@ class Strip:
 class Strips(Figure):
     """Vectors one below the other on one scale from -high to high."""
 
-    framed: Annotated[tuple[tuple[int, int], ...], PlacesOn(["strips"])] = field(
+    framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(["strips"])] = field(
         default=(), kw_only=True
     )
     strips: Annotated[tuple[Strip, ...], Along(["strips"])] = ()
@@ -540,7 +543,9 @@ class TextTable(Figure):
     """A small table that is part of the picture: named columns, and rows of texts. keys: the values
     that a press on a row gives the choices in `select`."""
 
-    framed: Annotated[tuple[tuple[int, int], ...], PlacesOn(ROWS)] = field(default=(), kw_only=True)
+    framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(ROWS)] = field(
+        default=(), kw_only=True
+    )
     columns: tuple[str, ...] = ()
     rows: Annotated[tuple[tuple[str, ...], ...], ROWS] = ()
     keys: Annotated[tuple[tuple[str, ...], ...], ROWS] = ()
@@ -564,7 +569,7 @@ class Rotation:
 class Dials(Figure):
     """Rotations one after another."""
 
-    framed: Annotated[tuple[tuple[int, int], ...], PlacesOn(["dials"])] = field(
+    framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(["dials"])] = field(
         default=(), kw_only=True
     )
     dials: Annotated[tuple[Rotation, ...], Along(["dials"])] = ()
@@ -817,7 +822,7 @@ class Flow(Figure):
 class Facts(Figure):
     """Few numbers or words in large type, each with what it is."""
 
-    framed: Annotated[tuple[tuple[int, int], ...], PlacesOn(["facts"])] = field(
+    framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(["facts"])] = field(
         default=(), kw_only=True
     )
     facts: Annotated[tuple[tuple[str, str], ...], Along(["facts"])] = ()

@@ -76,7 +76,7 @@ N_WORDS = 5  # of the output
 NO_LETTER = "\ufffd"  # stands in a text for bytes that are no letter
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
-OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention", "rotary")
+OF_MODEL, OF_HEAD = ("readout",), ("attention", "rotary")
 NUMBERS = {
     "Prediction": "Change of the prediction",
     "Rotation angle": "Rotation angle",
@@ -463,7 +463,7 @@ class FlowView:
             by_site = {f"{focus.layer}.{_place(each)}": each for each in way.attentions}
             return flow_levels.layer(way.recording, stream, way.token, parts, by_site)
         if self.level == MODEL or self.on is None or self.key is None:
-            return Opened((), {}, OF_MODEL if focus.head is None else OF_HEAD)
+            return Opened((), {}, OF_MODEL if race or focus.head is None else OF_HEAD)
         is_first = focus.band == 0
         opened = (
             flow_levels.head(self.on, self.key, is_first)

@@ -202,7 +202,14 @@ def next_token(
         caption=(words("caption", n=n, settings=prediction.settings or words("one")),),
         file=f"after-{len(on.tokens)}-tokens",
         numbers=_token_probability(prediction),
+        formulas=("sampled",) if _is_softmax(prediction) else (),
     )
+
+
+def _is_softmax(prediction: NextToken) -> bool:
+    """True where the next token of the text is drawn of all tokens by a temperature alone."""
+    sampling = prediction.of.sampling
+    return not prediction.on.labels and sampling == Sampling(sampling.temperature)
 
 
 def settings_text(sampling: Sampling) -> str:

@@ -523,7 +523,8 @@ def effect(
     out = taken_out(on.plain, run.edits)
     selected = select(replace(run, edits=()), layer or 0, head or 0, 0, attention)
     edited = _edited(run, on.plain)
-    change = on.prediction(run.edits)
+    # A covered word is what the reader is asked for.
+    change = on.prediction(run.edits) if run.covered is None else ""
     measured = _measured(on, edited, change)
     figures: list[Figure] = []
     if not isinstance(change, str):
@@ -540,7 +541,7 @@ def effect(
         parts = (_moved_prediction(on, change, turned), "" if turned else _moved_head(distance))
         finding = " ".join(filter(None, parts)) or words("unchanged")
     details = [f"{each[0].upper()}{each[1:]}." for each in interventions.change_sentences(measured)]
-    if isinstance(change, str):
+    if isinstance(change, str) and change:
         details.append(words("no_prediction", why=change.rstrip(".")))
     return Panel(
         title=words("title"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
 from explorer.figures.formatting import hundredths, shortened, signed, tenths
-from explorer.panels import address, architecture, flow_way, link_words, spec
+from explorer.panels import address, architecture, flow_way, link_words, spec, worksheet
 from explorer.panels import residual as residual_panels
 from explorer.panels.attention import n_words
 from explorer.panels.choice import FALSE
@@ -189,8 +190,25 @@ def _item(
         rest=after.format_map(slots),
         formula=written.get("formula", ""),
         options="\n".join(written.get("options", ())).format_map(slots),
+        link=_link(written.get("link", ""), slots, run),
+        proof=_proof(written.get("proof", {}), slots, {**at, "token": token}),
         **{name: written[name].format_map(slots) for name in PLAIN if name in written},
     )
+
+
+def _link(page: str, slots: Mapping[str, str], run: Run) -> str:
+    """The address of a page on the lesson's text and word, "" for none."""
+    words = {"text": run.text, "model": run.model, "lesson_word": slots["token"]}
+    return page and f"{page}?{urlencode(words)}"
+
+
+def _proof(written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str]) -> str:
+    """The address of the picture that shows the answer of a step, "" for none."""
+    if not written:
+        return ""
+    choices = {**at, **{k: v.format_map(slots) for k, v in written["choices"].items()}}
+    choices = {name: word for name, word in choices.items() if word}
+    return worksheet.picture_address(Item(f"/?{urlencode(choices)}", panel=written["panel"]))
 
 
 def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:

@@ -261,7 +261,7 @@ def step(run: Run, token: Asked = OPENS, rate: Rate = 0.001) -> Panel:
         **{"rate": f"{rate:g}", "target": of.words[of.at]},
         **dict(zip(("before", "after", "other_before", "other_after"), (*own, *elsewhere))),
         **{"moved": f"{done.moved:,}", "weights": f"{done.weights:,}"},
-        **{"share": percent(done.moved / done.weights), "largest": power(done.largest, 2)},
+        **{"share": percent(done.moved / done.weights), "weight": power(done.weight[2])},
         **{"length": power(done.length, 2), "other": other.context.run.text},
     }
     name = "finding" if after.mean() < before.mean() else "too_long"
@@ -280,7 +280,7 @@ def step(run: Run, token: Asked = OPENS, rate: Rate = 0.001) -> Panel:
                     Facts(
                         facts=(
                             (slots["share"], words("moved", **slots)),
-                            (slots["largest"], words("largest")),
+                            (slots["weight"], words("weight")),
                         )
                     ),
                 )
@@ -295,8 +295,9 @@ def step(run: Run, token: Asked = OPENS, rate: Rate = 0.001) -> Panel:
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"training-step-{rate:g}",
+        formulas=("descent",),
         numbers={"moved_weights": Written(done.moved / done.weights, slots["share"])},
-        at={"run": of.context.run},
+        at={"run": of.context.run, "training": done},
     )
 
 

@@ -347,10 +347,21 @@ def _by_measure(
             selection, words("caption", measure=measure, meaning=grid.measure.meaning)
         ),
         file=f"updates-{key}",
-        formulas=("added",) if layers else ("added", "add-norm"),
+        formulas=_formulas(selection, key, layers),
         at={"site": chosen.site, "stream": selection.stream.name},
         numbers={NAMES[key]: token_map.value},
     )
+
+
+def _formulas(selection: StreamSelection, key: str, layers: bool) -> tuple[str, ...]:
+    """The formulas beside a measure: where updates open on the prediction, the rotation has that of
+    its angle and the sum alone."""
+    is_turn = key == "rotation"
+    recording = selection.recording
+    is_read = selection.stream.name == recording.streams[-1].name
+    has_readout = not loaded(recording).capabilities.no_readout
+    is_bare = layers or (is_turn and is_read and has_readout)
+    return (*(("turn",) if is_turn else ()), "added", *(() if is_bare else ("add-norm",)))
 
 
 def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) -> Panel | None:

@@ -59,7 +59,22 @@ REFUSALS = sentences("soft_lookup", "refusals")
 CONCEPT = "soft_lookup"
 N_ROWS = 12  # keys that are listed one by one
 COLDEST, HOTTEST = 0.01, 100.0  # of the slider, between exactly 0 and exactly infinity
-TEMPERATURES = (0.0, *np.logspace(-2, 2, 33).round(3).tolist(), float("inf"))
+TENTHS = tuple(round(0.1 * n, 1) for n in range(1, 20))
+TEMPERATURES = (
+    0.0,
+    0.01,
+    0.02,
+    0.05,
+    *TENTHS,
+    2.0,
+    3.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+    100.0,
+    float("inf"),
+)
 
 
 # ---- soft and hard -------------------------------------------------------------------------------
@@ -133,7 +148,7 @@ def temperature(
         caption=(words("caption", **selection.slots),),
         file=f"L{layer}H{head}-soft-lookup",
         numbers={"weight": selection.weight(selection.strongest)},
-        formulas=("weighted-sum",),
+        formulas=tuple(each.formulas[0] for each in frames),
     )
 
 
@@ -195,6 +210,7 @@ def _temperature_frame(
             weight=hundredths(float(weights[result.key])),
             distance=percent(result.relative),
         ),
+        formulas=(f"tempered@{t:g}",),
     )
 
 

@@ -168,6 +168,81 @@ def _cells(selection: Selection) -> spec.Columns:
     }
 
 
+# ---- one row -----------------------------------------------------------------------------------
+
+
+Added = Annotated[
+    float, Choice((0.0, 3.0), "Added to every score", name="score_added", help="to each of the row")
+]
+
+
+@spec.panel
+def row(
+    run: Run,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
+    added: Added = 0.0,
+    attention: FirstAttention = OPENS,
+) -> Panel:
+    """One query's scores and the weights that the softmax makes of them, also where the same number
+    is `added` to every score.
+
+    Raises ValueError for what is not there and for a model without scores.
+    """
+    selection = select(run, layer, head, token, attention)
+    expect_vectors(selection)
+    words, of, at = sentences(CONCEPT, "row"), selection.attention, selection.at
+    allowed = np.flatnonzero(selection.allowed[selection.query])
+    scores = of.scores[at].astype(np.float64) + added
+    sink = of.sink_scores[(*at,)]
+    weights = of.pattern[at].astype(np.float64)
+    after = soft_lookup.tempered_softmax(scores, selection.allowed[selection.query], 1.0, sink)
+    key = selection.strongest
+    listed = np.sort(allowed[np.argsort(-weights[allowed], kind="stable")][:N_KEYS])
+    now = lambda each: hundredths(float(after[each]))
+    write = lambda each: f"{hundredths(float(weights[each]))} → {now(each)}" if added else now(each)
+    rows = [
+        BarRow(
+            selection.axes.keys[each],
+            (after[each], scores[each]),
+            (write(each), fixed(scores[each])),
+            selected=each == key,
+            outline=weights[each] if added else None,
+        )
+        for each in listed.tolist()
+    ]
+    if rest := len(allowed) - len(listed):
+        left = [float(1 - each[listed].sum()) for each in (weights, after)]
+        text = " → ".join(hundredths(max(0.0, each)) for each in left[: 2 if added else 1])
+        rows.append(BarRow(plural(rest, "other"), (max(0.0, left[1]), 0.0), (text, ""), key=None))
+    numbers = {"weight": selection.weight(key)}
+    slots = {
+        **{**selection.slots, "key": selection.axes.keys[key], "c": f"{added:g}"},
+        **{"weight": numbers["weight"], "after": now(key)},
+    }
+    return Panel(
+        title=words("title"),
+        finding=words("finding_added" if added else "finding", **slots),
+        figures=(
+            Bars(
+                columns=(words("weights"), words("scores_added" if added else "scores", **slots)),
+                rows=tuple(rows),
+            ),
+        ),
+        table={
+            "key": allowed,
+            "score": scores[allowed],
+            "weight": after[allowed],
+        },
+        details=words.lines("details"),
+        caption=(words("caption", **slots),),
+        file=f"L{selection.layer}H{selection.head}-row-q{selection.query}",
+        formulas=("shifted",) if added else ("softmax",),
+        numbers=numbers,
+    )
+
+
 # ---- saturation ----------------------------------------------------------------------------------
 
 

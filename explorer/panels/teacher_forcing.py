@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import logit_lens
-from explorer.figures.formatting import Written, plural, power_of_e, tenths
-from explorer.figures.kinds import Facts, Matrix, truncation_note, window
+from explorer.figures.formatting import Written, plural, power, power_of_e, tenths
+from explorer.figures.kinds import Chart, Matrix, Series, truncation_note, window
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
@@ -27,15 +27,9 @@ def offset(run: Run) -> Panel:
 
     Raises ValueError for a model that does not predict next tokens, and for fewer than two.
     """
-    recording = run.recording()
-    words = sentences(CONCEPT, "offset")
-    if not logit_lens.predicts_next(recording):
-        raise ValueError(words("encoder", model=model_name(recording)))
-    at = predicted(run, 0)
+    at, recording, words = _stream_of(run), run.recording(), sentences(CONCEPT, "offset")
     tokens = at.stream.tokens
     n = len(tokens) - 1
-    if n < 1:
-        raise ValueError(words("short"))
     p, likeliest = _next_tokens(at)
     labels = loaded(recording).labels(likeliest.tolist())
     if (place := recording.covered) is not None:
@@ -43,14 +37,10 @@ def offset(run: Run) -> Panel:
     places = window(n, (n - 1,), N_COLUMNS)
     best = int(places[p[places].argmax()])
     right = int((likeliest == at.stream.ids[1:]).sum())
-    numbers = {
-        "target": Written.by(tenths, p[best]),
-        "text_probability": Written(np.exp(np.log(p).sum()), power_of_e(float(np.log(p).sum()), 3)),
-    }
+    numbers = {"target": Written.by(tenths, p[best])}
     slots = {
         **{"input": tokens[best], "target": tokens[best + 1], "p": numbers["target"]},
         **{"tokens": plural(n, "next token"), "places": plural(right, "position")},
-        "all": numbers["text_probability"],
     }
     rows = (
         [tokens[each] for each in places],
@@ -76,7 +66,7 @@ def offset(run: Run) -> Panel:
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(table, Facts(facts=((numbers["text_probability"].text, words("product")),))),
+        figures=(table,),
         table={
             "position": np.arange(n),
             "input": tokens[:-1],
@@ -87,10 +77,58 @@ def offset(run: Run) -> Panel:
         details=words.lines("details", **slots),
         caption=(words("caption"),),
         file="teacher-forcing",
-        formulas=("chain",),
         numbers=numbers,
-        at={"token": best},
     )
+
+
+@spec.panel
+def product(run: Run) -> Panel:
+    """The probability of a text as far as each of its tokens: the product of those of all up to
+    there, each given what stands before it.
+
+    Raises ValueError as `offset`.
+    """
+    at, words = _stream_of(run), sentences(CONCEPT, "product")
+    p, _ = _next_tokens(at)
+    logs, tokens = np.cumsum(np.log(p)), at.stream.tokens[1:]
+    hardest = int(p.argmin())
+    whole = Written(np.exp(logs[-1]), power_of_e(float(logs[-1]), 3))
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            **{"all": whole, "n": plural(len(p), "probability", "probabilities")},
+            **{"token": tokens[hardest], "p": power(float(p[hardest]), 2)},
+        ),
+        figures=(
+            Chart(
+                title=words("picture"),
+                series=(Series("", np.arange(1.0, len(p) + 1), np.exp(logs), main=True),),
+                x_title=words("tokens"),
+                log_y=True,
+                ticks=tuple((float(place), token) for place, token in enumerate(tokens, 1)),
+            ),
+        ),
+        table={"token": tokens, "p": p, "product so far": np.exp(logs)},
+        details=words.lines("details"),
+        caption=(words("caption"),),
+        file="text-probability",
+        formulas=("chain",),
+        numbers={"text_probability": whole},
+        at={"token": hardest},
+    )
+
+
+def _stream_of(run: Run) -> StreamSelection:
+    """The stream of a model that predicts next tokens. Raises ValueError for another, and for fewer
+    than two tokens."""
+    recording, words = run.recording(), sentences(CONCEPT, "offset")
+    if not logit_lens.predicts_next(recording):
+        raise ValueError(words("encoder", model=model_name(recording)))
+    at = predicted(run, 0)
+    if len(at.stream.tokens) < 2:
+        raise ValueError(words("short"))
+    return at
 
 
 @kept

@@ -288,6 +288,7 @@ def losses(run: Run) -> Panel:
         figures=(chart, *((_rates(phases, _over_steps(every)),) if phases else ())),
         table={"step": [step for step, _ in curve], "loss": [loss for _, loss in curve]},
         file="loss",
+        formulas=("warm-up",),
         numbers={"warm_up": Written.count(phases[0].warm_up)} if phases else {},
     )
 
@@ -298,10 +299,12 @@ def _rates(phases: Sequence[Phase], chart: Callable[..., Chart]) -> Chart:
     words = sentences(CONCEPT, "rates")
     bends = np.array([point for each in phases for point in each.curve])
     drawn = chart()
-    points, other = bends, dict[str, Any]()
+    half = max(1, phases[0].warm_up // 2)  # the step of the formula
+    rise = phases[0].first + half - 1.0, phases[0].rate * half / phases[0].warm_up
+    points, other = np.unique(np.vstack([bends, rise]), axis=0), dict[str, Any]()
     if drawn.log_x:  # a straight rise is a curve there
         few = np.geomspace(1.0, bends[-1, 0], N_RATES)
-        steps = np.unique([*few, *bends[bends[:, 0] >= 1, 0]])
+        steps = np.unique([*few, *points[points[:, 0] >= 1, 0]])
         points = np.stack([steps, np.interp(steps, *bends.T)], axis=1)
         other = {"x_range": (1.0, float(steps[-1]))}
     return replace(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from html import escape
 from itertools import chain
-from math import cos, e, inf, isnan, log, pi, prod, sin, sqrt, tanh
+from math import acos, cos, degrees, e, inf, isnan, log, pi, prod, sin, sqrt, tanh
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -185,7 +185,8 @@ def html(node: Node) -> str:
 # ---- numbers -------------------------------------------------------------------------------------
 
 NAMED = {"e": e, "π": pi, "∞": inf}
-FUNCTIONS = {"sin": sin, "cos": cos, "tanh": tanh, "ln": log}
+ARC = lambda cosine: degrees(acos(cosine))
+FUNCTIONS = {"sin": sin, "cos": cos, "tanh": tanh, "ln": log, "arccos": ARC}
 RESULT_DIGITS = 3  # figures of a result, and the fewest of its parts
 UNEQUAL: Node = ("mo", {}, "≠")
 EQUALS: Node = ("mo", {}, "=")
@@ -418,8 +419,9 @@ class Formula:
     """A formula: its id, its name, a sentence on what it says, its lines, what they are at one
     place, in symbols and below these with slots for numbers, the tab that shows it with its choices
     as in an address, a remark where a note is loose or wrong, and how far its sides may differ, as
-    a share of the largest number. symbols: definitions of those that are in it. Raises ValueError
-    for a symbol without one."""
+    a share of the largest number. stays: its lines stand above those with numbers, whose symbols
+    are of one component. symbols: definitions of those that are in it. Raises ValueError for a
+    symbol without one."""
 
     id: str
     title: str
@@ -429,6 +431,7 @@ class Formula:
     evidence: Callable[[RecordedPlace], Evidence]
     numbers: tuple[tuple[str, str], ...] = ()
     remark: str = ""
+    stays: bool = False
     tolerance: float = SUM_ROUNDING
     symbols: Mapping[str, str] = field(default_factory=dict)
 
@@ -471,6 +474,7 @@ class Formula:
             "id": self.id,
             "title": self.title,
             "lines": own.typeset,
+            "stays": self.stays,
             "numbers": (lines := self.filled(evidence.numbers)),
             "results": [result_of(each, evidence.numbers) for each in lines],
             "symbols": own.meanings,
@@ -516,13 +520,15 @@ FORMULAS = read()
 
 
 def formula_lines(
-    ids: Iterable[str], context: MeasureContext, at: Mapping[str, Any]
+    names: Iterable[str], context: MeasureContext, at: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Those of some formulas that are about a model, for the browser, with the numbers of a place
-    as the arguments of a panel name it."""
-    place = RecordedPlace.of(context, at)
+    as the arguments of a panel name it. names: ids, each with "@" and a temperature of its own
+    where the place has several."""
     lines = []
-    for each in map(FORMULAS.__getitem__, ids):
+    for name in names:
+        id, _, t = name.partition("@")
+        place = RecordedPlace.of(context, {**at, **({"temperature": float(t)} if t else {})})
         with suppress(Untestable, ValueError):
-            lines.append(each.plain(each.evidence(place)))
+            lines.append({**FORMULAS[id].plain(FORMULAS[id].evidence(place)), "id": name})
     return lines

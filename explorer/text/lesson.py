@@ -27,6 +27,7 @@ OF_SPEAKER = (
     "options",
     "right",
     "done",
+    "proof",
 )  # of an item, for who speaks alone
 OWN_WORDS = "words"  # in the place of a panel
 OF_CLASS = "class"  # the word of the lesson that the class of a window holds
@@ -44,7 +45,8 @@ class Item:
     true; options: answers that a class chooses from, a line each, and right: the place of the true
     one, from 0. done: when the step is done. panel: the name of the one that is spoken of,
     `OWN_WORDS` where the step is its words alone. formula: one that stands below says, as
-    explorer/text/formulas.py reads a line.
+    explorer/text/formulas.py reads a line. proof: the picture that shows the true answer, as an
+    address below that of the app; link: a page for everybody, which the wall shows as a code.
     """
 
     address: str
@@ -60,6 +62,8 @@ class Item:
     done: str = ""
     panel: str = ""
     formula: str = ""
+    proof: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)

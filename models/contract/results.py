@@ -460,16 +460,23 @@ class TrainingStep:
     """One step of gradient descent on a text, on a copy of a model.
 
     losses (2, target): -ln p of each target before and after; others: the same on another text.
-    scores (2, id): those at the last target. moved: how many of `weights` changed; largest: the
-    largest change; length: the norm of all."""
+    scores (2, id): those at the last target. moved: how many of `weights` changed; length: the norm
+    of all changes; weight: the one that changed most, before, its gradient, and after; rate: by
+    which gradients are multiplied."""
 
     losses: np.ndarray
     others: np.ndarray
     scores: np.ndarray
     moved: int
     weights: int
-    largest: float
     length: float
+    weight: tuple[float, float, float]
+    rate: float
+
+    @property
+    def largest(self) -> float:
+        """The largest change."""
+        return abs(self.weight[2] - self.weight[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ def training_step(
     expect_loss(model, recording, targets)
     expect_loss(model, other, other_targets)
     copy = replace(model, network=deepcopy(model.network).requires_grad_())
-    moved, largest, squares = 0, 0.0, 0.0
+    moved, most, squares = 0, (0.0, 0.0, 0.0), 0.0
     with torch.enable_grad():
         before, scores = _losses(copy, recording, targets, backwards=True)
     with torch.inference_mode():
@@ -47,10 +47,15 @@ def training_step(
                 continue
             old = weight.clone()
             weight.add_(weight.grad, alpha=-rate)
-            weight.grad = None
             change = (weight - old).double()
             moved += int(change.count_nonzero())
-            largest = max(largest, float(change.abs().max()))
+            at = int(change.abs().argmax())
+            if float(change.flatten()[at].abs()) > abs(most[2] - most[0]):
+                before_at, slope, now = (
+                    float(each.flatten()[at]) for each in (old, weight.grad, weight)
+                )
+                most = before_at, slope, now
+            weight.grad = None
             squares += float(change.square().sum())
         after, scores_after = _losses(copy, recording, targets)
         other_after, _ = _losses(copy, other, other_targets)
@@ -60,8 +65,9 @@ def training_step(
         scores=torch.stack((scores, scores_after)).numpy(),
         moved=moved,
         weights=model.card.n_parameters,
-        largest=largest,
         length=squares**0.5,
+        weight=most,
+        rate=rate,
     )
 
 

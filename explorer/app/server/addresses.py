@@ -27,7 +27,8 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 GET_PATHS = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
     rf"favicon\.png|manifest\.json|healthz|readyz|metrics|join(/[A-Za-z0-9-]{{1,16}})?|"
-    rf"speaker|class(/(news|picture|slide|lesson|code\.svg))?|panel/[A-Za-z0-9_.]{{1,80}})"
+    rf"speaker|class(/(news|picture|slide|lesson|code\.svg))?|panel/[A-Za-z0-9_.]{{1,80}}|"
+    r"worksheet/[a-z-]{1,40})"
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
@@ -72,7 +73,7 @@ def refusal(scope: Scope) -> Response | None:
         return PlainTextResponse(WORDS("only_sent_to"), 405, {"Allow": ", ".join(UPLOAD_METHODS)})
     if not is_open(path):
         if method == "GET" and not path.startswith(
-            ("/_stcore", "/static", "/media", "/component", "/panel/")
+            ("/_stcore", "/static", "/media", "/component", "/panel/", "/worksheet/")
         ):
             links = ", ".join(
                 link(f"{base_path()}/{'' if name == places.FIRST else name}", place.title)

@@ -15,7 +15,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from math import inf
@@ -32,7 +32,8 @@ from explorer.app.state.scheduling import Cancelled, cancellable, heavy_models, 
 from explorer.app.state.settings import settings
 from explorer.components import bundle
 from explorer.figures import html_export
-from explorer.panels import address, link_words, spec
+from explorer.panels import address, lessons, link_words, spec, worksheet
+from explorer.text import lesson
 from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 from models.contract.cancellation import NoRoom, TimeLimit
@@ -99,6 +100,37 @@ class PanelRequest:
         weights = (loaded(model).card.fingerprint for model in self.models)
         return ("panel file", VERSION, code, *weights, *vars(self).values())
 
+    def make(self) -> tuple[str, bytes]:
+        """The name of the file without its ending, and what it holds."""
+        panel = address.from_words(self.name, address.run_of(dict(self.of_run)), dict(self.choices))
+        return panel.file, spec.FILES[self.ending].make(panel, self.sheet)
+
+
+@dataclass(frozen=True)
+class WorksheetRequest(PanelRequest):
+    """Request of the worksheet of a lesson that comes with the app, on a text and a model."""
+
+    def make(self) -> tuple[str, bytes]:
+        """As of a panel."""
+        word = dict(self.choices).get("lesson_word", "")
+        run = address.run_of(dict(self.of_run))
+        on = lessons.on(run, self.name, int(word) if word.isdecimal() else None)
+        made = worksheet.within(on, settings().max_chars, models.has_every_visitor)
+        return f"headlight-{self.name}", worksheet.document(made).encode()
+
+
+def parse_worksheet(name: str, parameters: list[tuple[str, str]]) -> PanelRequest:
+    """Request of a worksheet by the name of its lesson; raises as `parse`."""
+    if name not in lessons.written():
+        raise Refused(404, lesson.REFUSALS("unknown", name=name))
+    words = {key: well_formed(word) for key, word in parameters}
+    if any(len(word) > (most := settings().max_chars) for word in words.values()):
+        raise Refused(414, WORDS("too_long", name="text", n=len(words.get("text", "")), most=most))
+    model = _offered(words.get("model") or DEFAULT_MODEL)
+    of_run = tuple(sorted({"text": words.get("text", ""), "model": model}.items()))
+    chosen = (("lesson_word", words.get("lesson_word", "")),)
+    return WorksheetRequest(name, "html", of_run, chosen, (model,))
+
 
 def etag_of(key: tuple[object, ...]) -> str:
     """A name of an answer, weak: its bytes are packed or not."""
@@ -147,8 +179,12 @@ def _offered(model: str) -> str:
     return model
 
 
-async def panel(request: Request) -> Response:
-    """A panel as a file, 304 where the client has it, or a sentence that says why there is none."""
+Parse = Callable[[str, list[tuple[str, str]]], PanelRequest]
+
+
+async def file(request: Request, parse: Parse) -> Response:
+    """A panel or a worksheet as a file, 304 where the client has it, or a sentence that says why
+    there is none."""
     start = time.perf_counter()
     try:
         query = parse(request.path_params["file"], request.query_params.multi_items())
@@ -259,10 +295,19 @@ def _computed(query: PanelRequest, gone: threading.Event) -> PanelFile:
 
 
 def _packed(query: PanelRequest, etag: str) -> PanelFile:
-    panel = address.from_words(query.name, address.run_of(dict(query.of_run)), dict(query.choices))
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{panel.file}.{query.ending}")
-    data = spec.FILES[query.ending].make(panel, query.sheet)
+    own, data = query.make()
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{own}.{query.ending}")
     return PanelFile(name, gzip.compress(data, 6, mtime=0), etag, len(data))
 
 
-ROUTES = [Route(f"/{address.PATH}/{{file}}", panel)]
+async def panel(request: Request) -> Response:
+    """A panel as a file."""
+    return await file(request, parse)
+
+
+async def sheet(request: Request) -> Response:
+    """A worksheet as a document."""
+    return await file(request, parse_worksheet)
+
+
+ROUTES = [Route(f"/{address.PATH}/{{file}}", panel), Route("/worksheet/{file}", sheet)]
