@@ -745,10 +745,11 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
         text = words("turned", p=_percent(p), word=top) if turned else _percent(p)
         rows.append(BarRow(labels[place], (p,), (text,), not line, line, before))
     turning = {place: top for place, top in zip(left, tops) if changes[place].top_after != id}
-    finding = words("no_word", word=word, before=tenths(before))
+    finding, mark = words("no_word", word=word, before=tenths(before)), None
     if turning:  # a model that now says the word itself comes last
         said = {place: top.casefold() == labels[place].casefold() for place, top in turning.items()}
         most = min(turning, key=lambda place: (said[place], left[place]))
+        mark = [*left].index(most), 0
         out = sentences(CONCEPT, "shared")("word_out", word=labels[most])
         without = sentences(CONCEPT, "effect")
         finding = without("without", out=out, first=word, second=turning[most])
@@ -764,6 +765,7 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
                 columns=(words("p", word=word),),
                 rows=tuple(rows),
                 high=1.0,
+                mark=mark,
                 header=words("header"),
                 note=words("note", **slots),
                 hint=words("hint"),

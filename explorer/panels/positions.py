@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, lgamma
@@ -73,7 +74,8 @@ VARIES = 1.05  # so many times as much as without positions
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
-MOST_LETTERS = 80  # of an order that is written out in one line
+AFTER_SPACE = re.compile(r" ([.,;:!?])(?= |$)")  # of a text whose tokens stand apart
+MOST_LETTERS = 240  # of an order that is written out
 FACTOR = 1.5  # by which a chance changes before it is told, where it changes by few points
 BLANK = "___"
 N_CIRCLE = 64  # positions on the circle
@@ -580,7 +582,7 @@ def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
         text = kept[~special[kept]]
         before, after = (at != end for at, end in ((text[0], every[0]), (text[-1], every[-1])))
         shown = ["…"] * int(before) + [labels[at] for at in text] + ["…"] * int(after)
-        line = " ".join(shown)
+        line = AFTER_SPACE.sub(r"\1", " ".join(shown))
         if len(line) <= MOST_LETTERS:
             return line
     return "…"
@@ -616,19 +618,31 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     }
     rows = [(words("typed", words=typed.words), typed.probability, False)]
     rows += [(each.words, each.probability, at == middle) for at, each in enumerate(others)]
+    ends = sorted(each.probability for each in others)
+    says = words(_change(typed.probability, median), **slots)
+    if len(others) > 1:
+        slots |= {"low": tenths(ends[0]), "high": tenths(ends[-1])}
+        says = f"{says} {words('middle', **slots)}"
     return Panel(
         title=words("title"),
-        finding=words(_change(typed.probability, median), **slots) + why_at_the_end(on),
+        finding=says + why_at_the_end(on),
         figures=(
             Bars(
                 title=words("bars", **slots),
                 note=words("stay_parts" if has_parts else "stay", **slots),
                 columns=(words("probability", **slots),),
                 rows=tuple(
-                    BarRow(label, (p,), (tenths(p),), selected=is_median)
-                    for label, p, is_median in rows
+                    BarRow(
+                        label,
+                        (p,),
+                        (tenths(p),),
+                        selected=is_median,
+                        outline=typed.probability if at else None,
+                    )
+                    for at, (label, p, is_median) in enumerate(rows)
                 ),
                 high=1.0,
+                wraps=True,
             ),
         ),
         table={
