@@ -533,10 +533,9 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
 
 
 def _said(on: SharedVote) -> str:
-    """What a line is, and of models that agree how many heads of both say the noun."""
+    """How many heads of both models say the noun that theirs names."""
     n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
-    name = "hint_agree" if on.outcome == "agree" else "hint"
-    return sentences(CONCEPT, "votes")(name, n=n, all=every, noun=_noun(on.a))
+    return sentences(CONCEPT, "votes")("hint", n=n, all=every)
 
 
 def _taught(models: tuple[str, str], on: SharedVote, names: tuple[str, str]) -> Iterator[str]:

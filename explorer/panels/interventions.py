@@ -641,7 +641,7 @@ def _left_bars(on: Pair, change: interventions.PredictionChange, edited: bool) -
     """The likeliest words without what is taken out, in frames as long as with it."""
     words, bars = sentences(CONCEPT, "effect"), _prediction_bars(on, change, edited)
     rows = tuple(
-        replace(row, values=row.values[1:], texts=row.texts[1:], outline=row.values[0])
+        replace(row, values=row.values[1:], texts=(" → ".join(row.texts),), outline=row.values[0])
         for row in bars.rows
     )
     return replace(bars, columns=words.lines("columns")[1:], rows=rows, note=words("frames"))
@@ -764,7 +764,6 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
                 select=("edits",),
                 columns=(words("p", word=word),),
                 rows=tuple(rows),
-                high=1.0,
                 mark=mark,
                 header=words("header"),
                 note=words("note", **slots),

@@ -538,11 +538,11 @@ class ReadInOrder:
     probability: float
 
 
-def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...], bool]:
+def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...]]:
     """The likeliest word at a token, which is hidden from a model that fills in words; its
     probability in the typed order and in others (`positions.other_orders`): at the same word, of a
-    next word at the end, of a translation at its beginning; and whether words of several tokens
-    keep their places. Raises ValueError where there is no other order."""
+    next word at the end, of a translation at its beginning. Raises ValueError where there is no
+    other order."""
     recording = run.recording()
     first, read = recording.streams[0], logit_lens.read_stream(recording)
     if (~first.special).sum() < 2:
@@ -569,8 +569,7 @@ def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...
             labels[middle] = "".join(piece.removeprefix(CONTINUES) for piece in pieces)
         found.append(ReadInOrder(_written(labels, np.array(grouped.special), middle), float(p[id])))
     (answer,) = loaded(recording).labels([id])
-    parts = bool((grouped.sizes > 1).any())
-    return without_mark(answer, after_special=True), tuple(found), parts
+    return without_mark(answer, after_special=True), tuple(found)
 
 
 def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
@@ -602,7 +601,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     if run.loaded.capabilities.no_readout:
         return _vectors(run, (None, None), OrderChoice(), stream)
     words, on = sentences(CONCEPT, "answer"), predicted(run, token)
-    said, read, has_parts = memo(
+    said, read = memo(
         run.recording(),
         ("answer in orders", on.token),
         lambda: _answer_in_orders(run, on.token),
@@ -629,7 +628,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
         figures=(
             Bars(
                 title=words("bars", **slots),
-                note=words("stay_parts" if has_parts else "stay", **slots),
+                note=words("stay"),
                 columns=(words("probability", **slots),),
                 rows=tuple(
                     BarRow(
@@ -641,7 +640,6 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
                     )
                     for at, (label, p, is_median) in enumerate(rows)
                 ),
-                high=1.0,
                 wraps=True,
             ),
         ),

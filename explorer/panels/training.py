@@ -632,14 +632,14 @@ def _findings(
     if is_chosen or any(each.has[-1] for each in courses):
         more = *evidence(chosen)[:1], *_learned(model, chosen), *_compared(model, other)
         return (headline(chosen), *more) if brief else (" ".join((headline(chosen), *more)),)
-    none = words(
-        "none_formed",
+    nearest = words(
+        "nearest",
         score=percent(chosen.scores[-1]),
         head=head_name(chosen.at),
         where=sentences(CONCEPT, "where")(chosen.habit),
         chance=percent(chosen.chances[-1]),
     )
-    return (none,)
+    return words("none_formed"), nearest
 
 
 def _learned(model: str, chosen: HabitCourse) -> Iterator[str]:
@@ -943,6 +943,45 @@ def live(
         ),
         file="headlight-live",
         token=f"{recording.model.fingerprint}{last.stage.step}{hash(recording.text)}",
+    )
+
+
+def example(run: Run) -> Panel:
+    """A training that is over: what it said to a text at its first checkpoint, at one in the middle
+    and at the last, and all heads at each."""
+    words, points = sentences(CONCEPT, "live"), model_card.checkpoints(run.model)
+    shown = (points[0], points[len(points) // 2], points[-1])
+    lists = {each.step: _said_at(run, each) for each in shown}
+    first, last = lists[shown[0].step], lists[shown[-1].step]
+    measures = measured(run, _attention(run, ""))
+    chosen = training.most_informative(training.best_courses([each.stage for each in measures]))
+    step, n = f"{shown[-1].step:,}", len(last.right)
+    return Panel(
+        title="",
+        finding=words("learned", first=first.n_right, last=last.n_right, n=n, step=step),
+        figures=(_lists(lists), _grids(run.model, measures, len(points) - 1, chosen)),
+        file="headlight-example",
+        token=f"{run.model}{hash(run.text)}",
+    )
+
+
+def _said_at(run: Run, at: Checkpoint) -> OneList:
+    """What a model says at a checkpoint, after the right tokens before it: of a text to the tokens
+    that come again, of a translation to the source."""
+    recording = at_checkpoint(run, at).recording()
+    stream, source = logit_lens.read_stream(recording), recording.streams[0]
+    read = stream.tokens[:-1]
+    again = [place for place, token in enumerate(read) if token in read[:place]]
+    places = again if stream is source else range(int((~source.special).sum()))
+    ids = [argmax_id(loaded(recording).logits(recording, stream.name, each)) for each in places]
+    of = (
+        source.tokens
+        if stream is source
+        else [token for token, special in zip(source.tokens, source.special) if not special]
+    )
+    given = tuple(of[each] for each in places)
+    return OneList(
+        given, tuple(stream.tokens[each + 1] for each in places), tuple(run.loaded.labels(ids))
     )
 
 
