@@ -746,9 +746,12 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
         rows.append(BarRow(labels[place], (p,), (text,), not line, line, before))
     turning = {place: top for place, top in zip(left, tops) if changes[place].top_after != id}
     finding, mark = words("no_word", word=word, before=tenths(before)), None
-    if turning:  # a model that now says the word itself comes last
-        said = {place: top.casefold() == labels[place].casefold() for place, top in turning.items()}
-        most = min(turning, key=lambda place: (said[place], left[place]))
+    if turning:  # a model that now says the word itself, or none, comes last
+        last = {
+            place: top.casefold() == labels[place].casefold() or not is_word(top)
+            for place, top in turning.items()
+        }
+        most = min(turning, key=lambda place: (last[place], left[place]))
         mark = [*left].index(most), 0
         out = sentences(CONCEPT, "shared")("word_out", word=labels[most])
         without = sentences(CONCEPT, "effect")
