@@ -95,7 +95,7 @@ def test_kathmandu_is_read_off_nepal_by_one_head_that_turns_it() -> None:
         p = softmax(model.logits(which, which.streams[0].name, len(before) - 1))
         shown = without.figures[0].rows[0].values[0] if value is None else value
         assert p[kath] == pytest.approx(shown, abs=PASSED)
-    assert "“Kath” falls from 36% to 7%" in without.finding and "“called” leads" in without.finding
+    assert "“Kath…” falls from 36% to 7%" in without.finding and "“called” leads" in without.finding
 
 
 def test_the_likeliest_words_go_on_with_a_text() -> None:

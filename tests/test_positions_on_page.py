@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from app_harness import asked_of, clean, page_at, panels_on
@@ -73,7 +75,7 @@ def test_the_guess_is_read_in_five_other_orders() -> None:
     assert len({each.order(stream.special.tolist()).tobytes() for each in moves}) == 5
     for moved, row in zip(moves, others, strict=True):
         assert row.values[0] == pytest.approx(p(token, moved), abs=STORED)
-        words = row.label.split()
+        words = row.label.replace(".", " .").split()
         assert sorted(words) == sorted([*text[:-1].replace(" it ", " ___ ").split(), "."])
         assert words.index("___") == token - 1 and words[-2:] == ["cold", "."]
     (median,) = [row for row in others if row.selected]
@@ -104,10 +106,17 @@ def test_orders_are_of_whole_words_and_say_where_some_are_left_out(text: str, mo
     whole = [label for label, special in zip(grouped.labels, grouped.special) if not special]
     (figure,) = panel.figures
     for row in figure.rows:
-        read = row.label.removeprefix("as written: ").split(" ")
+        line = row.label.removeprefix("as written: ")
+        read = re.sub(r"(?<=[^ ])([.,;:!?])(?= |$)", r" \1", line).split(" ")
         assert {*read} <= {*" ".join(whole).split(" "), "___", "…"}, "no piece of a word"
         assert ("…" in read) == (len(read) < len(" ".join(whole).split(" ")))
-    assert ("several tokens" in figure.note) == bool((grouped.sizes > 1).any())
+    assert figure.rows[0].outline is None
+    assert {row.outline for row in figure.rows[1:]} == {figure.rows[0].values[0]}
+
+
+def test_in_a_short_sentence_the_last_word_moves_too() -> None:
+    typed, *others = positions.answer(Run("encoder", "Dogs bark at night.")).figures[0].rows
+    assert len(others) == 5 and not all(row.label.endswith("night.") for row in others)
 
 
 @pytest.mark.in_turn

@@ -10,7 +10,7 @@ import pytest
 from app_harness import clean, page_at, panels_on, told
 from conftest import AWKWARD, read_once, typed
 from streamlit.testing.v1 import AppTest
-from tolerances import SUMMED, TINY
+from tolerances import STORED, SUMMED, TINY
 
 from explorer.analysis import head_naming
 from explorer.analysis import training as training_analysis
@@ -18,6 +18,8 @@ from explorer.analysis.training import HabitCourse
 from explorer.panels import training
 from models import model_names, shipped_models
 from models.contract.edits import HideToken
+from models.contract.recording import CONTINUES
+from models.contract.results import softmax
 from models.example_texts import DEFAULT_TEXT
 from models.own import model_card
 from models.runtime import registry
@@ -85,7 +87,7 @@ def test_pairs_are_models_that_say_of_which_one_they_lack_a_part() -> None:
 
 
 def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_weights() -> None:
-    panel = training.checkpoints(Run("induction", TWICE))
+    panel = training.checkpoints(Run("induction", TWICE), pattern="induction")
     own = read_once("induction").record(TWICE)
     described = head_naming.describe(own, own.attention[0])
     charts, steps = panel.figures
@@ -140,16 +142,26 @@ def test_a_training_opens_where_the_answer_begins_to_lead_for_good(model: str, t
     token = stream.tokens.index("it") if is_hidden else len(stream.tokens) - 1
     edits = (HideToken(token),) if is_hidden else ()
     steps = [int(frame.key) for frame in panel.figures[1].frames]
-    ids = []
+    ids, chances = [], []
     for step in steps:
         of = read_once(model if step == steps[-1] else f"{model}@{step}")
         there = of.record(text, edits)
-        ids.append(int(of.logits(there, stream.name, token).argmax()))
+        p = softmax(of.logits(there, stream.name, token))
+        ids.append(int(p.argmax()))
+        chances.append(float(p.max()))
     at = panel.figures[1].current
     assert set(ids[at:]) == {ids[-1]} and (at == 0 or ids[at - 1] != ids[-1])
-    (answer,) = read_once(model).labels([ids[-1]])
-    led = f"the model’s answer “{answer}” leads from step {steps[at]:,} on"
-    assert (led in panel.finding) == (at < len(steps) - 1), "one step alone is no course"
+    guesses = [each.removeprefix(CONTINUES) for each in read_once(model).labels(ids)]
+    rows = panel.figures[0].rows
+    assert [row.key for row in rows] == [str(step) for step in steps]
+    np.testing.assert_allclose([row.values[0] for row in rows], chances, atol=STORED)
+    for row, guess in zip(rows, guesses):
+        assert row.label.endswith(f"  {guess}")
+    assert [row.selected for row in rows] == [place >= at for place in range(len(steps))]
+    assert f"At step {steps[at - 1]:,} its guess was “{guesses[at - 1]}”" in panel.finding
+    is_back = guesses[at] in guesses[: at - 1]
+    led = "back to" if is_back else f"From step {steps[at]:,} of its training on, the model guesses"
+    assert f"{led} “{guesses[at]}”" in panel.finding
     assert training.checkpoints(run, layer=0, head=1).figures[1].current == len(steps) - 1
 
 
@@ -256,7 +268,8 @@ def test_taught_heads_and_others_are_told_apart_and_compared() -> None:
 @pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])
 def test_every_line_of_a_training_has_a_name_of_its_own_and_few_stand_together(model: str) -> None:
     run = Run(model, DEFAULT_TEXT)
-    shown = (*training.checkpoints(run).figures[0].figures, *training.losses(run).figures)
+    opened = training.checkpoints(run, pattern=training.clearest_pattern(run, {}))
+    shown = (*opened.figures[0].figures, *training.losses(run).figures)
     for chart in shown:
         names = [line.name for line in chart.series]
         assert all(names) and len({*names}) == len(names) <= 3, chart.title

@@ -631,7 +631,7 @@ def told_word(asked: Sequence[SpokenWord], answered: Sequence[SpokenWord]) -> in
         (
             at
             for at, (each, kind) in enumerate(zip(answered, kinds))
-            if kind == CONTENT and is_word(each.label) and each.label.casefold() not in known
+            if kind == CONTENT and each.label[:1].isalnum() and each.label.casefold() not in known
         ),
         None,
     )

@@ -470,18 +470,21 @@ def _shares(parts: np.ndarray) -> np.ndarray:
 
 N_ORDERS = 5  # beside the typed one
 MOST_DRAWS = 40
+FEW_MOVE = 3  # tokens, of which the last word is one where no more can move
 
 
 def other_orders(stream: Stream, of: Groups, token: int) -> tuple[ShuffleTokens, ...]:
     """N_ORDERS other orders of a text, fewer where it has no more: whole words, `of` the stream,
-    change places, and those of several tokens, the last word with what stands behind it, and the
-    `token` keep theirs. None where fewer than two words can move."""
+    change places, and those of several tokens and the `token` keep theirs, where others can move
+    also the last word. None where fewer than two words can move."""
     tokens, special = stream.tokens, stream.special.tolist()
     words = [at for at, label in zip(of.starts, of.labels) if not special[at] and is_word(label)]
     if not words:
         return ()
     parts = np.flatnonzero(of.sizes[of.of] > 1).tolist()
-    kept = {*parts, *range(words[-1], len(tokens)), max(token, 0)}
+    kept = {*parts, *range(words[-1] + 1, len(tokens)), max(token, 0)}
+    if sum(not each and at not in kept for at, each in enumerate(special)) > FEW_MOVE:
+        kept.add(words[-1])
     stay = ".".join(map(str, sorted(kept)))
     orders: dict[tuple[int, ...], ShuffleTokens] = {}
     for seed in range(1, 1 + MOST_DRAWS):

@@ -215,25 +215,23 @@ def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) ->
 @dataclass(frozen=True)
 class LeadCard:
     """A card: what it names, says and leads to: the path and query of an address, "" for one whose
-    id a press tells. foot: a line below. law: what was measured of its law here, verdict: "holds"
-    or "fails". is_there: False for one that leads nowhere. picture: for `card_pictures.js`."""
+    id a press tells. foot: a line below. is_there: False for one that leads nowhere. picture: for
+    `card_pictures.js`."""
 
     id: str
     title: str
     picture: Mapping[str, Any]
     says: str = ""
     foot: str = ""
-    law: str = ""
-    verdict: str = ""
     to: str = ""
     is_there: bool = True
 
 
 @dataclass(frozen=True)
 class CardGroup:
-    """Cards below a heading, as they `look`: "tall" with the picture above, or "flat" with it
-    beside. links: labels and addresses beside the heading, "" for one that tells "" as its id.
-    shown: how many stand there; the others are below the press `more`."""
+    """Cards below a heading, as they `look`: "tall" with the picture above, "tall large", or
+    "flat" with the picture beside. links: labels and addresses beside the heading, "" for one
+    that tells "" as its id. shown: how many stand there; the others are below the press `more`."""
 
     name: str
     cards: Sequence[LeadCard]

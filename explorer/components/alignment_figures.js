@@ -12,7 +12,8 @@ import { isLeftwards, set } from "./tokens.js";
 
 const TOLD = 0.1; // of a weight whose number stands below its word
 const [NEAREST, APART] = [3.8, 6.6]; // letters between two texts that are linked, on a slide and elsewhere
-const UNDER = 0.3; // letters below them
+const FAINT = 0.15; // of a link without weight
+const UNDER = 1.6; // letters below them, for what they are called
 
 /** Two texts in lines, and links from the selected query up to its keys. @param {Pen} pen @param {Links} figure @param {Box} box */
 export function lines(
@@ -86,7 +87,7 @@ export function lines(
       const [a, b, c, d] = [from + wide / 2, top, to + room / 2, line + tall];
       pen.path(`M${a} ${b}C${a} ${(b + d) / 2} ${c} ${(b + d) / 2} ${c} ${d}`, look.primary, {
         "stroke-width": (1 + row[key] * 0.5 * letter).toFixed(1),
-        "stroke-opacity": Math.min(1, 0.35 + row[key]).toFixed(2),
+        "stroke-opacity": Math.min(1, FAINT + 1.5 * row[key]).toFixed(2),
       });
     }
     left.forEach((_, at) => {
@@ -99,7 +100,7 @@ export function lines(
       });
     });
   }
-  title(sides[0], foot + apart - 1.8 * letter);
+  title(sides[0], end + 0.3 * letter);
   const chip = (/** @type {number[]} */ [at, top, wide], token, text, style, what) => {
     const draw = () => {
       pen.rect(at, top, wide, tall, {

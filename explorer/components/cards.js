@@ -8,12 +8,12 @@ import style from "./cards.css.js";
 
 /** @typedef {import("./mount.js").View} View */
 /**
- * A card: its name, what it says, a line below, the verdict on its law, and where it leads; without an
- * address a press tells Python its id, and one that is not `is_there` leads nowhere.
- * @typedef {{ id: string, title: string, says: string, foot: string, law: string, verdict: string, to: string,
+ * A card: its name, what it says, a line below, and where it leads; without an address a press tells
+ * Python its id, and one that is not `is_there` leads nowhere.
+ * @typedef {{ id: string, title: string, says: string, foot: string, to: string,
  *   is_there: boolean, picture: import("./card_pictures.js").Picture }} Card
  */
-/** @typedef {{ name: string, look: "tall" | "flat", shown: number, more: string, links: { label: string, to: string }[], cards: Card[] }} Group */
+/** @typedef {{ name: string, look: "tall" | "tall large" | "flat", shown: number, more: string, links: { label: string, to: string }[], cards: Card[] }} Group */
 
 export default mount("cards", style, (view) => {
   if (view.same) return;
@@ -78,7 +78,7 @@ const titled = (title) =>
 
 /** @param {View} view @param {Card} of */
 function card(view, of) {
-  const { id, title, says, foot, law, verdict, to, is_there, picture } = of;
+  const { id, title, says, foot, to, is_there, picture } = of;
   const inside = [
     make("div", { class: "picture", "aria-hidden": "true" }, cardPicture(picture)),
     make(
@@ -86,7 +86,6 @@ function card(view, of) {
       "about",
       make("strong", "", ...titled(title)),
       says && make("span", { dir: "auto" }, says),
-      law && make("span", `law ${verdict}`, law),
       foot && make("span", "foot", foot),
     ),
   ];

@@ -28,7 +28,7 @@ export interface BarRow {
   start: number;
 }
 
-/** Rows of bars below named columns, each column on its own scale, or all on one where `shared`. high: the length of a full bar, the largest where None. mark: the (row, column) whose text is the number that the panel's sentence names. header: what the rows are. */
+/** Rows of bars below named columns, each column on its own scale, or all on one where `shared`. high: the length of a full bar, the largest where None. mark: the (row, column) whose text is the number that the panel's sentence names. header: what the rows are. wraps: labels are sentences, which go on in further lines. */
 export interface Bars extends Figure {
   columns: string[];
   rows: BarRow[];
@@ -36,6 +36,7 @@ export interface Bars extends Figure {
   shared: boolean;
   mark: [number, number] | null;
   header: string;
+  wraps: boolean;
 }
 
 /** A block of a stack: its name, the model's numbers of it, and the query of the address that opens the tab that shows it, "" for none. of: what it does, "attention", "ffn", "norm", "readout", "embedding", "words", or "sum", to which the text is added. */

@@ -52,7 +52,7 @@ function heads(pen, names, places, y) {
 /** Bars below named columns. @param {Pen} pen @param {Bars} figure @param {Box} box */
 export function bars(
   pen,
-  { columns, rows, high, shared, mark, header = "", select, scaled = rows, framed = [] },
+  { columns, rows, high, shared, mark, header = "", wraps, select, scaled = rows, framed = [] },
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
@@ -120,7 +120,7 @@ export function bars(
     let down = begin + head;
     rows.forEach((row, at) => {
       const style = { room: names - 0.6 * letter + 1, bold: row.selected };
-      const name = pen.isPaper ? pen.lines(row.label, style.room, style) : [row.label];
+      const name = pen.isPaper || wraps ? pen.lines(row.label, style.room, style) : [row.label];
       const high = pitch + (name.length - 1) * LINE * letter;
       const middle = down + high / 2;
       down += high;
@@ -139,7 +139,7 @@ export function bars(
         list.forEach((column, i) => bar(row, [at, column], [starts[i], track], middle, pitch));
       };
       // As it is seen; a name that is cut is read whole behind it.
-      const seen = pen.cut(row.label, style.room, style);
+      const seen = name.length > 1 ? row.label : pen.cut(row.label, style.room, style);
       const whole = seen === row.label ? "" : `, ${row.label}`;
       const label = `${seen} ${row.texts.join(" ")}${whole}`;
       if (select.length && row.key !== null)

@@ -128,7 +128,8 @@ class Bars(Figure):
     """Rows of bars below named columns, each column on its own scale, or all on one where `shared`.
 
     high: the length of a full bar, the largest where None. mark: the (row, column) whose text is
-    the number that the panel's sentence names. header: what the rows are.
+    the number that the panel's sentence names. header: what the rows are. wraps: labels are
+    sentences, which go on in further lines.
     """
 
     framed: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(ROWS)] = field(
@@ -140,6 +141,7 @@ class Bars(Figure):
     shared: bool = False
     mark: Annotated[tuple[int, int] | None, PlacesOn(ROWS)] = None
     header: str = ""
+    wraps: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,7 @@ from models.contract.edits import (
 )
 from models.contract.recording import Attention, Recording
 from models.example_texts import MATES
+from models.own import model_card
 from models.runtime.caching import loaded, memo, picture_name
 from models.runtime.run import Run
 
@@ -436,7 +437,12 @@ def votes(
         finding=" ".join(
             filter(
                 None,
-                (f"{_outcome(on, label, names)}.", divided or _said(on), *_doubts(a, b, on, names)),
+                (
+                    f"{_outcome(on, label, names)}.",
+                    divided or _said(on),
+                    *_doubts(a, b, on, names),
+                    *_taught((run.model, other.model), on, names),
+                ),
             )
         ),
         figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
@@ -518,7 +524,8 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
     a, b = map(_noun, on)
     (name_a, name_b), slots = names, {"word": quoted(word)}
     if on.outcome == "agree":
-        return words("agree", noun=a, **slots)
+        is_all = all(each.n_votes == len(each.ballots) for each in on)
+        return words("agree" if is_all else "agree_most", noun=a, **slots)
     if on.outcome == "divided_a":
         return words("divided_b", noun=b, name=name_b, other=name_a, **slots)
     slots |= {"noun": a, "other_noun": b, "name": name_a, "other": name_b}
@@ -529,6 +536,20 @@ def _said(on: SharedVote) -> str:
     """How many heads of both models say the noun that theirs names."""
     n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
     return sentences(CONCEPT, "votes")("hint", n=n, all=every)
+
+
+def _taught(models: tuple[str, str], on: SharedVote, names: tuple[str, str]) -> Iterator[str]:
+    """That voting heads of one model learned from the other one."""
+    for at, (model, vote) in enumerate(zip(models, on)):
+        heads = model_card.taught_heads(model)
+        learned = [
+            vote_lines.WORDS("head", layer=each.layer, head=each.head)
+            for each in vote.ballots
+            if (each.layer, each.head) in heads
+        ]
+        if learned and model_card.facts(model)["taught"]["teacher"] == models[1 - at]:
+            slots = {"heads": " and ".join(learned), "name": names[at], "other": names[1 - at]}
+            yield sentences(CONCEPT, "votes")("taught", **slots)
 
 
 def _doubts(a: Recording, b: Recording, on: SharedVote, names: tuple[str, str]) -> Iterator[str]:

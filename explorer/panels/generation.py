@@ -558,6 +558,7 @@ def answer_without_head(run: Run, continuation: Continued = "") -> Panel:
     told, words = told_of(run, continuation), sentences(CONCEPT, "answer_without_head")
     made = _without(told)
     token, leads = run.loaded.labels([told.token, made.leads])
+    token = token if token == told.word else f"{token}…"  # a word that begins with it
     p = {"before": whole_percent(made.before), "after": whole_percent(made.after)}
     most = whole_percent(made.most)
     rows = [BarRow(token, (made.after,), (words("change", **p),), True, None, outline=made.before)]

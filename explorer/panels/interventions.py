@@ -642,7 +642,7 @@ def _left_bars(on: Pair, change: interventions.PredictionChange, edited: bool) -
     """The likeliest words without what is taken out, in frames as long as with it."""
     words, bars = sentences(CONCEPT, "effect"), _prediction_bars(on, change, edited)
     rows = tuple(
-        replace(row, values=row.values[1:], texts=row.texts[1:], outline=row.values[0])
+        replace(row, values=row.values[1:], texts=(" → ".join(row.texts),), outline=row.values[0])
         for row in bars.rows
     )
     return replace(bars, columns=words.lines("columns")[1:], rows=rows, note=words("frames"))
@@ -746,10 +746,14 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
         text = words("turned", p=_percent(p), word=top) if turned else _percent(p)
         rows.append(BarRow(labels[place], (p,), (text,), not line, line, before))
     turning = {place: top for place, top in zip(left, tops) if changes[place].top_after != id}
-    finding = words("no_word", word=word, before=tenths(before))
-    if turning:  # a model that now says the word itself comes last
-        said = {place: top.casefold() == labels[place].casefold() for place, top in turning.items()}
-        most = min(turning, key=lambda place: (said[place], left[place]))
+    finding, mark = words("no_word", word=word, before=tenths(before)), None
+    if turning:  # a model that now says the word itself, or none, comes last
+        last = {
+            place: top.casefold() == labels[place].casefold() or not is_word(top)
+            for place, top in turning.items()
+        }
+        most = min(turning, key=lambda place: (last[place], left[place]))
+        mark = [*left].index(most), 0
         out = sentences(CONCEPT, "shared")("word_out", word=labels[most])
         without = sentences(CONCEPT, "effect")
         finding = without("without", out=out, first=word, second=turning[most])
@@ -764,7 +768,7 @@ def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel
                 select=("edits",),
                 columns=(words("p", word=word),),
                 rows=tuple(rows),
-                high=1.0,
+                mark=mark,
                 header=words("header"),
                 note=words("note", **slots),
                 hint=words("hint"),

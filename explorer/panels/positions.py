@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, lgamma
@@ -73,7 +74,8 @@ VARIES = 1.05  # so many times as much as without positions
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
-MOST_LETTERS = 80  # of an order that is written out in one line
+AFTER_SPACE = re.compile(r" ([.,;:!?])(?= |$)")  # of a text whose tokens stand apart
+MOST_LETTERS = 240  # of an order that is written out
 FACTOR = 1.5  # by which a chance changes before it is told, where it changes by few points
 BLANK = "___"
 N_CIRCLE = 64  # positions on the circle
@@ -536,11 +538,11 @@ class ReadInOrder:
     probability: float
 
 
-def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...], bool]:
+def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...]]:
     """The likeliest word at a token, which is hidden from a model that fills in words; its
     probability in the typed order and in others (`positions.other_orders`): at the same word, of a
-    next word at the end, of a translation at its beginning; and whether words of several tokens
-    keep their places. Raises ValueError where there is no other order."""
+    next word at the end, of a translation at its beginning. Raises ValueError where there is no
+    other order."""
     recording = run.recording()
     first, read = recording.streams[0], logit_lens.read_stream(recording)
     if (~first.special).sum() < 2:
@@ -567,8 +569,7 @@ def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...
             labels[middle] = "".join(piece.removeprefix(CONTINUES) for piece in pieces)
         found.append(ReadInOrder(_written(labels, np.array(grouped.special), middle), float(p[id])))
     (answer,) = loaded(recording).labels([id])
-    parts = bool((grouped.sizes > 1).any())
-    return without_mark(answer, after_special=True), tuple(found), parts
+    return without_mark(answer, after_special=True), tuple(found)
 
 
 def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
@@ -580,7 +581,7 @@ def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
         text = kept[~special[kept]]
         before, after = (at != end for at, end in ((text[0], every[0]), (text[-1], every[-1])))
         shown = ["…"] * int(before) + [labels[at] for at in text] + ["…"] * int(after)
-        line = " ".join(shown)
+        line = AFTER_SPACE.sub(r"\1", " ".join(shown))
         if len(line) <= MOST_LETTERS:
             return line
     return "…"
@@ -600,7 +601,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     if run.loaded.capabilities.no_readout:
         return _vectors(run, (None, None), OrderChoice(), stream)
     words, on = sentences(CONCEPT, "answer"), predicted(run, token)
-    said, read, has_parts = memo(
+    said, read = memo(
         run.recording(),
         ("answer in orders", on.token),
         lambda: _answer_in_orders(run, on.token),
@@ -616,19 +617,30 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     }
     rows = [(words("typed", words=typed.words), typed.probability, False)]
     rows += [(each.words, each.probability, at == middle) for at, each in enumerate(others)]
+    ends = sorted(each.probability for each in others)
+    says = words(_change(typed.probability, median), **slots)
+    if len(others) > 1:
+        slots |= {"low": tenths(ends[0]), "high": tenths(ends[-1])}
+        says = f"{says} {words('middle', **slots)}"
     return Panel(
         title=words("title"),
-        finding=words(_change(typed.probability, median), **slots) + why_at_the_end(on),
+        finding=says + why_at_the_end(on),
         figures=(
             Bars(
                 title=words("bars", **slots),
-                note=words("stay_parts" if has_parts else "stay", **slots),
+                note=words("stay"),
                 columns=(words("probability", **slots),),
                 rows=tuple(
-                    BarRow(label, (p,), (tenths(p),), selected=is_median)
-                    for label, p, is_median in rows
+                    BarRow(
+                        label,
+                        (p,),
+                        (tenths(p),),
+                        selected=is_median,
+                        outline=typed.probability if at else None,
+                    )
+                    for at, (label, p, is_median) in enumerate(rows)
                 ),
-                high=1.0,
+                wraps=True,
             ),
         ),
         table={

@@ -13,11 +13,23 @@ import numpy as np
 
 from explorer.analysis import coreference, head_naming, logit_lens, opening, training
 from explorer.analysis.attention import argmax_id
+from explorer.analysis.predictions import without_mark
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
 from explorer.figures.csv import Cells, Columns
-from explorer.figures.formatting import Written, fixed, percent
-from explorer.figures.kinds import Chart, Frame, HeadMatrices, Series, Stack, Steps, TextTable
+from explorer.figures.formatting import Written, fixed, percent, tenths
+from explorer.figures.kinds import (
+    BarRow,
+    Bars,
+    Chart,
+    Figure,
+    Frame,
+    HeadMatrices,
+    Series,
+    Stack,
+    Steps,
+    TextTable,
+)
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.masks import can_hide
@@ -29,7 +41,7 @@ from explorer.wording.templates import sentences
 from models import model_names
 from models.contract.edits import HideToken
 from models.contract.recording import Attention, Recording, from_end
-from models.contract.results import OneList
+from models.contract.results import OneList, softmax
 from models.own import model_card
 from models.own.model_card import Checkpoint, Phase
 from models.runtime.caching import loaded
@@ -91,48 +103,77 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
 
 
 @dataclass(frozen=True)
-class AnswerLeads:
-    """The answer of a trained model at a word, which is hidden from one that fills in words; and at
-    which checkpoints it leads. is_hidden: the word is."""
+class Guesses:
+    """A model's likeliest word at a place, which is hidden from one that fills in words, and that
+    word's probability, at each checkpoint. is_first: it is the first of a stream that is written
+    anew. first: the checkpoint from which on the last guess leads."""
 
     word: str
-    answer: str
     is_hidden: bool
-    by_step: tuple[bool, ...]
+    is_first: bool
+    likeliest: tuple[tuple[str, float], ...]
+    first: int
 
 
-def answer_leads(run: Run) -> AnswerLeads | None:
-    """Where the answer leads, kept for the model; None for a model that predicts no word, and that
-    tells classes."""
+def guesses_of(run: Run) -> Guesses | None:
+    """The guesses over a training, kept for the model; None for a model that predicts no word, and
+    that tells classes."""
 
-    def at_each_checkpoint() -> AnswerLeads | None:
+    def at_each_checkpoint() -> Guesses | None:
         plain, points = run.recording(), model_card.checkpoints(run.model)
         if run.loaded.capabilities.no_readout or run.loaded.capabilities.classes or not points:
             return None
         token = opening.answered(plain)
         is_hidden = can_hide(plain) and not plain.streams[0].special[token]
         hidden = (HideToken(token),) if is_hidden else ()
-        stream, ids = logit_lens.read_stream(plain).name, list[int]()
+        stream, found = logit_lens.read_stream(plain), list[tuple[str, float]]()
         for each in points:
             there = at_checkpoint(run, each).under((*run.edits, *hidden)).recording()
-            ids.append(argmax_id(loaded(there).logits(there, stream, token)))
-        (answer,) = run.loaded.labels([ids[-1]])
-        word = logit_lens.read_stream(plain).tokens[token]
-        return AnswerLeads(word, answer, is_hidden, tuple(each == ids[-1] for each in ids))
+            p = softmax(loaded(there).logits(there, stream.name, token))
+            (label,) = run.loaded.labels([at := argmax_id(p)])
+            found.append((without_mark(label, after_special=True), float(p[at])))
+        first = opening.lasting_lead([word == found[-1][0] for word, _ in found])
+        is_first = stream is not plain.streams[0] and not token
+        return Guesses(stream.tokens[token], is_hidden, is_first, tuple(found), first or 0)
 
-    key = ("answer leads", run.text, run.edits, run.target)
+    key = ("guesses of a training", run.text, run.edits, run.target)
     return run.loaded.memo(key, at_each_checkpoint)
 
 
-def _led(leads: AnswerLeads | None, first: int | None, steps: Sequence[int]) -> str:
-    """Sentence on the step from which on the answer leads; "" without an answer, and for one that
-    leads at the last step alone, which tells no course."""
-    if leads is None or first is None or first == len(steps) - 1:
-        return ""
-    words = sentences(CONCEPT, "checkpoints")
-    about = words("of_hidden" if leads.is_hidden else "of_next", word=leads.word)
-    name = "led_always" if first == 0 else "led"
-    return words(name, about=about, answer=leads.answer, step=f"{steps[first]:,}") + " "
+def _led(guesses: Guesses, steps: Sequence[int]) -> str:
+    """Sentences on the step from which on the last guess leads, and on the guess before."""
+    words, first = sentences(CONCEPT, "checkpoints"), guesses.first
+    names, step = [name for name, _ in guesses.likeliest], f"{steps[first]:,}"
+    slots = {"about": words(_place(guesses), word=guesses.word), "answer": names[-1]}
+    if not first:
+        return words("led_always", step=step, **slots)
+    slots |= {"other": names[first - 1], "step": step}
+    name = "led_back" if names[-1] in names[: first - 1] else "led"
+    return f"{words(name, **slots)} {words('led_before', before=f'{steps[first - 1]:,}', **slots)}"
+
+
+def _place(guesses: Guesses) -> str:
+    """The name of the sentences on the place that is guessed."""
+    if guesses.is_hidden:
+        return "of_hidden"
+    return "of_first" if guesses.is_first else "of_next"
+
+
+def _guess_bars(guesses: Guesses, steps: Sequence[int]) -> Bars:
+    """The guess at each checkpoint; the rows from which on the last one leads stand out."""
+    words = sentences(CONCEPT, "guesses")
+    rows = (
+        BarRow(f"{step:,}  {guess}", (p,), (tenths(p),), at >= guesses.first, key=str(step))
+        for at, (step, (guess, p)) in enumerate(zip(steps, guesses.likeliest))
+    )
+    return Bars(
+        title=words(_place(guesses), word=guesses.word),
+        note=words("note", answer=guesses.likeliest[-1][0]),
+        header=words("step"),
+        columns=(words("probability"),),
+        rows=tuple(rows),
+        select=("train_step",),
+    )
 
 
 def _finds_nouns(run: Run, at: Checkpoint, attention: str) -> bool:
@@ -414,26 +455,27 @@ def checkpoints(
     if step is not None and step not in steps:
         raise ValueError(shared("no_step", step=step, steps=", ".join(map(str, steps))))
     is_chosen = bool(pattern) or layer is not None
-    leads = None if is_chosen else answer_leads(run)
-    first = None if leads is None else opening.lasting_lead(leads.by_step)
-    at = len(steps) - 1 if first is None else first
+    is_asked = run.covered is not None  # for its guess, which no picture tells
+    guesses = None if is_chosen or is_asked else guesses_of(run)
+    at = guesses.first if guesses else len(steps) - 1
     at = at if step is None else steps.index(step)
     stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = _chosen(stages, courses, layer, head, pattern)
     taught = model_card.taught_heads(run.model)
     other = _taught_or_not(stages, chosen, taught) if chosen and taught else None
-    led = _led(leads, first, steps)
     says, *more = _findings(
-        courses, chosen, is_chosen=is_chosen, model=run.model, other=other, brief=bool(led)
+        courses, chosen, is_chosen=is_chosen, model=run.model, other=other, brief=bool(guesses)
+    )
+    main: Figure = (
+        _guess_bars(guesses, steps)
+        if guesses
+        else _charts([], _score_lines(chosen, other, run.model), _where(chosen), float(steps[at]))
     )
     return Panel(
         title=words("title"),
-        finding=says if run.covered is not None else led + says,  # the answer is asked for
-        figures=(
-            _charts([], _score_lines(chosen, other, run.model), _where(chosen), float(steps[at])),
-            _grids(run.model, measures, at, chosen),
-        ),
+        finding=f"{_led(guesses, steps)} {says}" if guesses else says,
+        figures=(main, _grids(run.model, measures, at, chosen)),
         table=_columns(stages, courses, model_card.loss_curve(run.model)),
         details=(
             *more,
@@ -593,14 +635,14 @@ def _findings(
     if is_chosen or any(each.has[-1] for each in courses):
         more = *evidence(chosen)[:1], *_learned(model, chosen), *_compared(model, other)
         return (headline(chosen), *more) if brief else (" ".join((headline(chosen), *more)),)
-    none = words(
-        "none_formed",
+    nearest = words(
+        "nearest",
         score=percent(chosen.scores[-1]),
         head=head_name(chosen.at),
         where=sentences(CONCEPT, "where")(chosen.habit),
         chance=percent(chosen.chances[-1]),
     )
-    return (none,)
+    return words("none_formed"), nearest
 
 
 def _learned(model: str, chosen: HabitCourse) -> Iterator[str]:
@@ -904,6 +946,45 @@ def live(
         ),
         file="headlight-live",
         token=f"{recording.model.fingerprint}{last.stage.step}{hash(recording.text)}",
+    )
+
+
+def example(run: Run) -> Panel:
+    """A training that is over: what it said to a text at its first checkpoint, at one in the middle
+    and at the last, and all heads at each."""
+    words, points = sentences(CONCEPT, "live"), model_card.checkpoints(run.model)
+    shown = (points[0], points[len(points) // 2], points[-1])
+    lists = {each.step: _said_at(run, each) for each in shown}
+    first, last = lists[shown[0].step], lists[shown[-1].step]
+    measures = measured(run, _attention(run, ""))
+    chosen = training.most_informative(training.best_courses([each.stage for each in measures]))
+    step, n = f"{shown[-1].step:,}", len(last.right)
+    return Panel(
+        title="",
+        finding=words("learned", first=first.n_right, last=last.n_right, n=n, step=step),
+        figures=(_lists(lists), _grids(run.model, measures, len(points) - 1, chosen)),
+        file="headlight-example",
+        token=f"{run.model}{hash(run.text)}",
+    )
+
+
+def _said_at(run: Run, at: Checkpoint) -> OneList:
+    """What a model says at a checkpoint, after the right tokens before it: of a text to the tokens
+    that come again, of a translation to the source."""
+    recording = at_checkpoint(run, at).recording()
+    stream, source = logit_lens.read_stream(recording), recording.streams[0]
+    read = stream.tokens[:-1]
+    again = [place for place, token in enumerate(read) if token in read[:place]]
+    places = again if stream is source else range(int((~source.special).sum()))
+    ids = [argmax_id(loaded(recording).logits(recording, stream.name, each)) for each in places]
+    of = (
+        source.tokens
+        if stream is source
+        else [token for token, special in zip(source.tokens, source.special) if not special]
+    )
+    given = tuple(of[each] for each in places)
+    return OneList(
+        given, tuple(stream.tokens[each + 1] for each in places), tuple(run.loaded.labels(ids))
     )
 
 

@@ -76,24 +76,6 @@ IN_TURN = tuple(sorted(CLAIMS, key=lambda claim: (claim.slow, KINDS.index(claim.
 Findings = Mapping[str, Verdict]  # by claim, of those that are tested
 
 
-def of_concepts() -> dict[str, tuple[Claim, ...]]:
-    """The claims of the notes that are about a view of the tab Concepts, by its word."""
-    found: dict[str, tuple[Claim, ...]] = {}
-    for claim in WRITTEN:
-        page, choices = place(claim)
-        concept = choices.get("look_at", "") if page == "concepts" else claim.concept
-        if concept:
-            found[concept] = (*found.get(concept, ()), claim)
-    return found
-
-
-def together(results: Sequence[Verdict]) -> str:
-    """The verdict on several claims: one that does not hold decides, else one that holds; "" where
-    nothing can be said."""
-    each = {result.verdict for result in results}
-    return next((verdict for verdict in (FAILS, HOLDS) if verdict in each), "")
-
-
 def place(claim: Claim) -> tuple[str, dict[str, str]]:
     """The tab where a claim can be seen, and its choices."""
     page, _, choices = claim.page.partition("?")

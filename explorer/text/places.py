@@ -459,7 +459,7 @@ LEARN = (
             ),
             Tab(
                 "twins",
-                "Pre-LN vs post-LN",
+                "Two trainings",
                 ("training.pair",),
                 wait="Reading the text at every checkpoint …",
                 reads=(),

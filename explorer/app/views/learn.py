@@ -27,9 +27,18 @@ from models.runtime.run import Run
 
 WORDS = sentences("claims", "tab")
 CARDS = sentences("lesson", "concepts")
-FEW_FINDS = 5  # that stand below the concepts; the others are a press away
+FEW_FINDS = 5  # that stand above the concepts; the others are a press away
 
 # ---- concepts ------------------------------------------------------------------------
+
+
+# The concepts by their themes, in the order in which one follows from another.
+THEMES = {
+    "words": ("Tokens", "Before", "Moves"),
+    "head": ("Hard", "Three", "Scale", "Saturation", "Mask", "Mean", "Graph", "Shapes"),
+    "layers": ("Heads", "Distance", "Stages", "Norm", "Paper", "Modern", "Textbook"),
+    "learning": ("Offset", "Loss", "Gradient", "Loops"),
+}
 
 
 def _all_concepts(shown: Screen) -> bool:
@@ -37,67 +46,41 @@ def _all_concepts(shown: Screen) -> bool:
     views = shown.tab.views
     if views is None or shown.view != views.index:
         return False
-    tests = _test_concepts(shown.run)
-    done = tests.finished
-    draw = event_log.fragment(_draw_cards, run_every=None if done else PAUSE)
-    draw(shown.run, {each: shown.row.labels[each] for each in views.panels if each != views.index})
+    event_log.fragment(_draw_cards)(shown.row.labels)
     return True
 
 
-def _test_concepts(run: Run) -> jobs.Job:
-    """The tests of the claims that concepts are about, but of those that take passes of their own,
-    behind the page; `latest` as of `begin_tests`."""
-    quick = [each for all in claims_text.of_concepts().values() for each in all if not each.slow]
-
-    def one_by_one() -> Iterator[dict[str, Verdict]]:
-        results: dict[str, Verdict] = {}
-        for claim in quick:
-            results = {**results, claim.id: claims.evaluate(run, claim)}
-            yield results
-
-    tests = jobs.recording_job(run.recording(), "concepts", one_by_one)
-    tests.resume()
-    return tests
-
-
-def _draw_cards(run: Run, labels: Mapping[str, str]) -> None:
-    """The cards of all concepts, with what is known by now of their laws on this text. They are
-    drawn again until every quick test is done."""
+def _draw_cards(labels: Mapping[str, str]) -> None:
+    """The cards of finds, and below them those of all concepts by their themes."""
     navigation.follow_press()
-    tests = _test_concepts(run)
-    results: dict[str, Verdict] = {**(_tests(run).latest or {}), **(tests.latest or {})}
-    of_concept = claims_text.of_concepts()
-    cards = [
-        _concept_card(
-            name,
-            label,
-            [results[each.id] for each in of_concept.get(name, ()) if each.id in results],
-        )
-        for name, label in labels.items()
-    ]
-    links = [(CARDS("laws"), navigation.address_of("claims", {}))]
     shown = [each for each in gallery.FINDS if models.is_allowed(models.canonical_name(each.model))]
     finds = [
         LeadCard(each.id, each.title, each.drawn(), says=each.sentence, to=each.address)
         for each in shown
     ]
     more = CARDS("more_finds", n=len(finds) - FEW_FINDS)
+    links = [(CARDS("laws"), navigation.address_of("claims", {}))]
     groups = (
-        CardGroup(CARDS("title"), cards, "flat", links),
         CardGroup(CARDS("finds", n=len(finds)), finds, "tall", shown=FEW_FINDS, more=more),
+        *(
+            CardGroup(
+                sentences("lesson", "themes")(theme),
+                [_concept_card(name, labels[name]) for name in names],
+                "flat",
+                links if theme == "words" else (),
+            )
+            for theme, names in THEMES.items()
+        ),
     )
     mounts.cards([each for each in groups if each.cards], "concept_cards", _open_concept)
     url_state.write()
 
 
-def _concept_card(name: str, label: str, results: Sequence[Verdict]) -> LeadCard:
-    """A concept with its picture, and whether what textbooks say of it holds here."""
-    together = claims_text.together(results)
-    verdict = {verdicts.HOLDS: "holds", verdicts.FAILS: "fails"}.get(together)
+def _concept_card(name: str, label: str) -> LeadCard:
+    """A concept with its picture, and what it is in a few words."""
     to = navigation.address_of("concepts", {"look_at": name})
-    picture = {"kind": "sign", "name": name}
-    law = CARDS(verdict) if verdict else ""
-    return LeadCard(name, label, picture, law=law, verdict=verdict or "", to=to)
+    says = sentences("lesson", "concepts_say")(name)
+    return LeadCard(name, label, {"kind": "sign", "name": name}, says=says, to=to)
 
 
 def _open_concept() -> None:

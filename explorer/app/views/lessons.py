@@ -52,7 +52,9 @@ def lessons_tab(
     links = [(WORDS("close" if my_lesson else "own"), to)]
     title = WORDS("title", least=min(minutes), most=max(minutes))
     cards = [_card(run, name) for name in names]
-    mounts.cards([CardGroup(title, cards, "tall", links)], "lesson_cards", partial(_begin, run))
+    mounts.cards(
+        [CardGroup(title, cards, "tall large", links)], "lesson_cards", partial(_begin, run)
+    )
     with st.container(horizontal=True, vertical_alignment="center", key="worksheets"):
         for name in names:
             label = WORDS("worksheet_of", title=lessons.written()[name]["title"])

@@ -170,13 +170,13 @@ def show_result(task: str) -> None:
     text = max(model_descriptions.examples(task).values(), key=len)
     with st.spinner(places.ROWS["checkpoints"].wait):
         run = Run(task, text)
-        panel, size = training_panels.checkpoints(run), run.recording().model
+        panel, size = training_panels.example(run), run.recording().model
     shown = {"model": literal(model_names.title(task)), "text": literal(text)}
     with st.container(border=True):
         st.header(WORDS("example"), anchor=False)
         of = {"layers": plural(size.n_layer, "layer"), "heads": size.n_head}
         st.caption(WORDS("result", **of, **shown))
-        mounts.panel(panel.bare, "live result", lambda: None)
+        mounts.panel(panel.encode(), "live result", lambda: None)
 
 
 def training_buttons(one: TrainingJob, busy: bool) -> None:
