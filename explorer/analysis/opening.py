@@ -155,13 +155,20 @@ def cell(
     key: int | None = None,
 ) -> tuple[int, int]:
     """The cell (query, key) of a head: that of the attention's strongest finding where it is of
-    this head, of a vote also where its pronoun is chosen; else the largest of the head, or of the
-    row or the column that is chosen."""
+    this head, of a vote also where its pronoun is chosen; else the largest of the row or the column
+    that is chosen, or of the head, between two words of the text where it has two."""
     first = finding(recording, of)
-    if first is None or first.at != at or first.query < 0 or not first.keys or key is not None:
-        return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
-    if query is None or (first.ballots and query == first.query):
-        return first.query, first.keys[0]
+    if first is not None and first.at == at and first.query >= 0 and first.keys and key is None:
+        if query is None or (first.ballots and query == first.query):
+            return first.query, first.keys[0]
+    if query is None and key is None:
+        rows, keys = (recording.stream(each) for each in (of.query, of.key))
+        typed = [[is_word(each) for each in one.tokens] & ~one.special for one in (rows, keys)]
+        allowed = np.outer(*typed) & of.allowed[at[0]]
+        if of.query == of.key:
+            allowed = allowed & ~np.eye(len(allowed), dtype=bool)
+        if (allowed.sum(axis=1) > 1).any():
+            return strongest_cell(np.where(allowed, of.pattern[at], 0), allowed)
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
 
 
@@ -567,8 +574,8 @@ class Guesses:
 
     @property
     def turning(self) -> str | None:
-        """The update that changes it most; None where that is less than TURNS."""
-        change = np.abs(self.after - self.before)
+        """The update that raises it most; None where that is less than TURNS."""
+        change = self.after - self.before
         at = int(change.argmax())
         return self.sites[at] if change[at] >= TURNS else None
 

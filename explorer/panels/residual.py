@@ -387,6 +387,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     }
     slots = {
         "place": _capital(place.name),
+        "where": place.name,
         "answer": answer,
         "token": typed,
         **{name.removeprefix("update_"): each for name, each in numbers.items()},
@@ -477,7 +478,9 @@ def _listed(
     return Bars(
         title=words("bars", **slots),
         note=" ".join(
-            (words("left_out", n=left_out, **slots),) * (left_out > 0) + (words("measured"),)
+            (words("left_out", n=left_out, **slots),) * (left_out > 0)
+            + (words("sublayers"),) * (slots["block"] == "sub-layer")
+            + (words("measured"),)
         ),
         select=("block",),
         columns=(words("probability", **slots), words("norm")),
