@@ -159,16 +159,18 @@ def cell(
     that is chosen, or of the head, between two words of the text where it has two."""
     first = finding(recording, of)
     if first is not None and first.at == at and first.query >= 0 and first.keys and key is None:
-        if query is None or (first.ballots and query == first.query):
+        rows = (None, first.query) if first.ballots else (None,)
+        if query in rows:
             return first.query, first.keys[0]
     if query is None and key is None:
-        rows, keys = (recording.stream(each) for each in (of.query, of.key))
-        typed = [[is_word(each) for each in one.tokens] & ~one.special for one in (rows, keys)]
-        allowed = np.outer(*typed) & of.allowed[at[0]]
+        streams = (recording.stream(each) for each in (of.query, of.key))
+        allowed = np.outer(*map(whole_words, streams)) & of.allowed[at[0]]
         if of.query == of.key:
             allowed = allowed & ~np.eye(len(allowed), dtype=bool)
-        if (allowed.sum(axis=1) > 1).any():
-            return strongest_cell(np.where(allowed, of.pattern[at], 0), allowed)
+        if allowed.any():
+            cells = np.where(allowed, of.pattern[at], -1)
+            query, key = map(int, np.unravel_index(cells.argmax(), cells.shape))
+            return query, key
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
 
 
@@ -281,12 +283,21 @@ def contrasted(recording: Recording, stream: Stream) -> Contrasted | None:
     return Contrasted(token, recording.text[max(0, start) : max(0, end)].strip())
 
 
+def whole_words(stream: Stream) -> np.ndarray:
+    """Mask of the tokens (token) that are a word of the text each, and no piece of one."""
+    tokens = stream.tokens
+    whole = [
+        is_word(each) and not predictions.is_piece(tokens, at) for at, each in enumerate(tokens)
+    ]
+    return np.array(whole, bool) & ~stream.special
+
+
 def moving_word(recording: Recording, stream: Stream) -> int:
     """The word whose neighbours change most, of those with several senses
     (models/example_texts.py) where the text has one, else of the nouns, else of the words of
     content, else of all."""
-    labels = stream.tokens
-    words = np.array([is_word(each) for each in labels]) & ~stream.special
+    labels, whole = stream.tokens, whole_words(stream)
+    words = whole if whole.any() else np.array(list(map(is_word, labels))) & ~stream.special
     content = words & (np.array(classes(labels)) == CONTENT)
     ambiguous = content & np.array([each.strip().casefold() in SENSES for each in labels])
     noun = content & np.array(nouns(labels))

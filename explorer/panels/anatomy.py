@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import anatomy, consistency, opening, weight_texts
+from explorer.analysis.attention import groups as word_groups
 from explorer.analysis.terminology import (
     mask_reason,
     sees_ahead,
@@ -127,6 +128,19 @@ class Cell:
         return self.selection.axes.keys[self.key]
 
     @property
+    def named(self) -> dict[str, str]:
+        """The slots of both words: of a piece with the word that it is of."""
+        selection, piece = self.selection, sentences(CONCEPT, "weight")
+        groups = word_groups(selection.recording, selection.attention, selection.axes)
+        places = (selection.query, selection.word), (self.key, self.key_word)
+        wholes = (each.labels[each.of[at]] for each, (at, _) in zip(groups, places))
+        names = (
+            label if label in whole.split() else piece("piece", piece=label, word=whole)
+            for whole, (_, label) in zip(wholes, places)
+        )
+        return dict(zip(("query", "key"), names))
+
+    @property
     def steps(self) -> tuple[str, ...]:
         """The names of the steps that there are here: without the mask where all is allowed, and to
         z where the output is not known."""
@@ -196,7 +210,7 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     share = Written.by(whole_percent, cell.opened.weights[cell.key])
     return Panel(
         title=words("title"),
-        finding=words("finding", **cell.slots, share=share)
+        finding=words("finding", **cell.slots | cell.named, share=share)
         + _why_this_head(selection, cell.key),
         figures=(frames[steps.current].beside or head_matrix(selection, cell.key), steps),
         table=stacked(tables.items(), "step"),
@@ -217,7 +231,7 @@ def _why_this_head(selection: Selection, key: int) -> str:
         return ""
     own = next(each for each in vote.ballots if (each.layer, each.head) == vote.at)
     name = "says_the_noun" if vote.n_votes else "tested_best"
-    slots = {"key": selection.axes.keys[key], "found": own.n_matches, "n": own.n}
+    slots = {"key": vote.words[1], "found": own.n_matches, "n": own.n}
     return " " + sentences(CONCEPT, "weight")(name, **slots)
 
 
@@ -368,7 +382,11 @@ def _mask(cell: Cell) -> list:
     return [
         reasons(opened, cell.selection.attention.allowed[opened.layer])["mask"],
         [(fact, words("allowed" if allowed else "not_allowed"))],
-        _bars(cell, opened.allowed, (words("score_result"), opened.scores, _aligned(texts.score_decimals))),
+        _bars(
+            cell,
+            opened.allowed,
+            (words("score_result"), opened.scores, _aligned(texts.score_decimals)),
+        ),
     ]
 
 

@@ -144,9 +144,11 @@ def units(
         title=words("title", layer=layer),
         finding=_told_of(words, slots, answer, named.get(unit, []))
         + words("switch")
-        + (words("longest", answer=answer, unit=top, share=percent(float(shares[top])))
-        if answer and top != unit
-        else ""),
+        + (
+            words("longest", answer=answer, unit=top, share=percent(float(shares[top])))
+            if answer and top != unit
+            else ""
+        ),
         figures=(
             _units(shares, listed, unit, named, shows.ffn_biases, selection.word),
             _tokens(selection, hidden, unit),
