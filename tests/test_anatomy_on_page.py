@@ -107,7 +107,8 @@ def test_the_matrix_shows_what_the_step_is_about(model: str) -> None:
         assert matrix.title == steps.frames[steps.current].beside.title
         row, column, _ = matrix.marks[0]
         assert (row, column) == (4, int(attention.pattern[1, 5, 4].argmax()))
-        assert matrix.selected == (4 if step in ("Softmax", "Sum", "Output", "Heads") else -1)
+        of_row = ("All weights of the word", "Softmax", "Sum", "Output", "Heads")
+        assert matrix.selected == (4 if step in of_row else -1)
 
 
 def numbers_in(node: Any) -> Iterator[tuple[str, str]]:

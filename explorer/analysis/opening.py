@@ -162,16 +162,23 @@ def cell(
         rows = (None, first.query) if first.ballots else (None,)
         if query in rows:
             return first.query, first.keys[0]
-    if query is None and key is None:
-        streams = (recording.stream(each) for each in (of.query, of.key))
-        allowed = np.outer(*map(whole_words, streams)) & of.allowed[at[0]]
-        if of.query == of.key:
-            allowed = allowed & ~np.eye(len(allowed), dtype=bool)
-        if allowed.any():
-            cells = np.where(allowed, of.pattern[at], -1)
-            query, key = map(int, np.unravel_index(cells.argmax(), cells.shape))
-            return query, key
+    if key is None and (pair := _strongest_words(recording, of, at)) and query in (None, pair[0]):
+        return pair
     return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
+
+
+def _strongest_words(
+    recording: Recording, of: Attention, at: tuple[int, int]
+) -> tuple[int, int] | None:
+    """The cell (query, key) of a head with the largest weight between two whole words of the text;
+    None where there are no two."""
+    allowed = np.outer(*(whole_words(recording.stream(each)) for each in (of.query, of.key)))
+    allowed &= of.allowed[at[0]]
+    if of.query == of.key:
+        np.fill_diagonal(allowed, False)
+    cells = np.where(allowed, of.pattern[at], -1)
+    query, key = map(int, np.unravel_index(cells.argmax(), cells.shape))
+    return (query, key) if allowed[query, key] else None
 
 
 def lookup(
@@ -584,11 +591,14 @@ class Guesses:
     after: np.ndarray
 
     @property
+    def rising(self) -> str:
+        """The update that raises it most."""
+        return self.sites[int((self.after - self.before).argmax())]
+
+    @property
     def turning(self) -> str | None:
         """The update that raises it most; None where that is less than TURNS."""
-        change = self.after - self.before
-        at = int(change.argmax())
-        return self.sites[at] if change[at] >= TURNS else None
+        return self.rising if (self.after - self.before).max() >= TURNS else None
 
 
 class Settled(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 
 from explorer.analysis import anatomy, consistency, opening, weight_texts
 from explorer.analysis.attention import groups as word_groups
+from explorer.analysis.predictions import is_piece
 from explorer.analysis.terminology import (
     mask_reason,
     sees_ahead,
@@ -130,15 +131,17 @@ class Cell:
     @property
     def named(self) -> dict[str, str]:
         """The slots of both words: of a piece with the word that it is of."""
-        selection, piece = self.selection, sentences(CONCEPT, "weight")
-        groups = word_groups(selection.recording, selection.attention, selection.axes)
-        places = (selection.query, selection.word), (self.key, self.key_word)
-        wholes = (each.labels[each.of[at]] for each, (at, _) in zip(groups, places))
-        names = (
-            label if label in whole.split() else piece("piece", piece=label, word=whole)
-            for whole, (_, label) in zip(wholes, places)
-        )
-        return dict(zip(("query", "key"), names))
+        selection, of = self.selection, self.selection.attention
+        groups = word_groups(selection.recording, of, selection.axes)
+        names = {"query": selection.word, "key": self.key_word}
+        for name, stream, at, group in zip(
+            names, (of.query, of.key), (selection.query, self.key), groups
+        ):
+            tokens = selection.recording.stream(stream).tokens
+            if is_piece(tokens, at) and names[name] == tokens[at]:
+                slots = {"piece": tokens[at], "word": group.labels[group.of[at]]}
+                names[name] = sentences(CONCEPT, "weight")("piece", **slots)
+        return names
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -376,7 +376,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         site: float(np.linalg.norm(residual.site_vectors(selection.stream, each.wrote)[token]))
         for site, each in places.items()
     }
-    site = sublayer or guesses.turning or max(norms, key=norms.__getitem__)
+    site = sublayer or guesses.rising
     place, at = places[site], guesses.sites.index(site)
     (answer,) = loaded(recording).labels([guesses.answer])
     answer = without_mark(answer, after_special=bool(selection.stream.special[token]))
