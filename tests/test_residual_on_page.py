@@ -354,7 +354,7 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
     assert steps["finding"] == residual.norm_steps(run, 4, "2.ffn", 5.0).finding
     lost = {"write": "?", "block": "99.x", "times": "nan", "token": "9999", "lag": "-3"}
     (first,) = panels_on(opened(flow="<b>", stream="no", **lost))
-    assert first["figures"][0]["kind"] == "bars" and "the guess" in first["finding"]
+    assert first["figures"][0]["kind"] == "bars" and "rises most in" in first["finding"]
     assert len(panels_on(opened(flow="LayerNorm", **lost))) == 3
     clean(opened(flow="RNN", lag="9" * 30))
 

@@ -170,15 +170,18 @@ def cell(
 def _strongest_words(
     recording: Recording, of: Attention, at: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """The cell (query, key) of a head with the largest weight between two whole words of the text;
-    None where there are no two."""
-    allowed = np.outer(*(whole_words(recording.stream(each)) for each in (of.query, of.key)))
-    allowed &= of.allowed[at[0]]
-    if of.query == of.key:
-        np.fill_diagonal(allowed, False)
-    cells = np.where(allowed, of.pattern[at], -1)
-    query, key = map(int, np.unravel_index(cells.argmax(), cells.shape))
-    return (query, key) if allowed[query, key] else None
+    """The cell (query, key) of a head with the largest weight of a row whose largest one goes from
+    one word of the text to another, of whole words where there is one; None where there is none."""
+    pattern, streams = of.pattern[at], (recording.stream(each) for each in (of.query, of.key))
+    keys = pattern.argmax(axis=1)
+    most = pattern[np.arange(len(keys)), keys]
+    whole, words = zip(*((whole_words(each), typed_words(each)) for each in streams))
+    is_other = keys != np.arange(len(keys)) if of.query == of.key else True
+    for rows, columns in (whole, words):
+        found = np.where(rows & columns[keys] & is_other, most, -1)
+        if len(found) and found.max() > 0:
+            return int(found.argmax()), int(keys[found.argmax()])
+    return None
 
 
 def lookup(
@@ -290,13 +293,16 @@ def contrasted(recording: Recording, stream: Stream) -> Contrasted | None:
     return Contrasted(token, recording.text[max(0, start) : max(0, end)].strip())
 
 
+def typed_words(stream: Stream) -> np.ndarray:
+    """Mask of the tokens (token) that are words of the text, or pieces of one."""
+    return np.array([is_word(each) for each in stream.tokens], bool) & ~stream.special
+
+
 def whole_words(stream: Stream) -> np.ndarray:
     """Mask of the tokens (token) that are a word of the text each, and no piece of one."""
-    tokens = stream.tokens
-    whole = [
-        is_word(each) and not predictions.is_piece(tokens, at) for at, each in enumerate(tokens)
-    ]
-    return np.array(whole, bool) & ~stream.special
+    places = range(len(stream.tokens))
+    whole = [not predictions.is_piece(stream.tokens, at) for at in places]
+    return typed_words(stream) & np.array(whole, bool)
 
 
 def moving_word(recording: Recording, stream: Stream) -> int:
@@ -304,7 +310,7 @@ def moving_word(recording: Recording, stream: Stream) -> int:
     (models/example_texts.py) where the text has one, else of the nouns, else of the words of
     content, else of all."""
     labels, whole = stream.tokens, whole_words(stream)
-    words = whole if whole.any() else np.array(list(map(is_word, labels))) & ~stream.special
+    words = whole if whole.any() else typed_words(stream)
     content = words & (np.array(classes(labels)) == CONTENT)
     ambiguous = content & np.array([each.strip().casefold() in SENSES for each in labels])
     noun = content & np.array(nouns(labels))
