@@ -247,6 +247,17 @@ def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: st
         assert panels_on(app)[0]["figures"][0]["rows"][0].startswith("→ ")
 
 
+def test_a_text_without_a_finding_opens_between_two_words() -> None:
+    panel = anatomy.weight(Run("encoder", "Der Kellner brachte die Suppe, aber sie war kalt."))
+    (row, column, _) = panel.figures[0].marks[0]
+    opened = panel.figures[1].frames[0]
+    assert opened.formulas is None, "the picture comes before the formulas"
+    assert not {panel.figures[0].rows[row], panel.figures[0].columns[column]} & {"[CLS]", "[SEP]"}
+    (bar,) = (each for each in opened.figures[1].rows if each.selected)
+    assert f"{bar.texts[0]} of its attention" in panel.finding
+    assert bar.values[0] == max(each.values[0] for each in opened.figures[1].rows)
+
+
 AT = {"layer": "2", "head": "5", "token": "4"}
 
 
@@ -268,8 +279,7 @@ def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
     pattern = read_once("encoder").record(TEXT).attention[0].pattern[layer, head]
     if query is None:
         query = cell_of(app)[2]
-        special = read_once("encoder").record(TEXT).streams[0].special
-        assert not special[[query, pattern[query].argmax()]].any(), "between two words"
+        assert pattern[query].max() == pattern.max()
     if key is None:
         key = int(pattern[query].argmax())
         assert "weight_at" not in app.query_params

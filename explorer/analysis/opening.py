@@ -156,15 +156,19 @@ def cell(
 ) -> tuple[int, int]:
     """The cell (query, key) of a head: that of the attention's strongest finding where it is of
     this head, of a vote also where its pronoun is chosen; else the largest of the row or the column
-    that is chosen, or of the head, between two words of the text where it has two."""
+    that is chosen, or of the head; in the head that opens no special token's where two words have
+    one."""
     first = finding(recording, of)
     if first is not None and first.at == at and first.query >= 0 and first.keys and key is None:
         rows = (None, first.query) if first.ballots else (None,)
         if query in rows:
             return first.query, first.keys[0]
-    if key is None and (pair := _strongest_words(recording, of, at)) and query in (None, pair[0]):
-        return pair
-    return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
+    cell = strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
+    special = (recording.stream(each).special for each in (of.query, of.key))
+    is_chosen = query is not None or key is not None or at != head(recording, of)
+    if is_chosen or not any(mask[place] for mask, place in zip(special, cell)):
+        return cell
+    return _strongest_words(recording, of, at) or cell
 
 
 def _strongest_words(
