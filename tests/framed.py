@@ -39,7 +39,7 @@ def figures(header: dict[str, Any], formula: str) -> Iterator[dict[str, Any]]:
         frames = figure.get("frames", [])
         has_own = any(each["formulas"] for each in frames)
         for frame in frames:
-            if not has_own or frame["formulas"][-1:] == [formula]:
+            if not has_own or (frame["formulas"] or [])[-1:] == [formula]:
                 yield from [*frame["figures"], *filter(None, [frame["beside"]])]
         yield figure
 

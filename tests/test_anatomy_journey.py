@@ -28,7 +28,7 @@ def weight_of(visitor: Visitor) -> str:
 
 
 def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
-    arrive(visitor, f"&layer=1&head=2&token=2&weight_at=2.3&{TEXT}")
+    arrive(visitor, f"&layer=1&head=2&token=2&weight_at=2.3&weight_step=Dot+product&{TEXT}")
     pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
     page = visitor.page
     page.locator(".panel .cells").first.focus()

@@ -107,7 +107,8 @@ def test_the_matrix_shows_what_the_step_is_about(model: str) -> None:
         assert matrix.title == steps.frames[steps.current].beside.title
         row, column, _ = matrix.marks[0]
         assert (row, column) == (4, int(attention.pattern[1, 5, 4].argmax()))
-        assert matrix.selected == (4 if step in ("Softmax", "Sum", "Output", "Heads") else -1)
+        of_row = ("All weights of the word", "Softmax", "Sum", "Output", "Heads")
+        assert matrix.selected == (4 if step in of_row else -1)
 
 
 def numbers_in(node: Any) -> Iterator[tuple[str, str]]:
@@ -244,6 +245,17 @@ def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: st
     assert "weight_at" not in app.query_params
     if attention == "cross":
         assert panels_on(app)[0]["figures"][0]["rows"][0].startswith("→ ")
+
+
+def test_a_text_without_a_finding_opens_between_two_words() -> None:
+    panel = anatomy.weight(Run("encoder", "Der Kellner brachte die Suppe, aber sie war kalt."))
+    (row, column, _) = panel.figures[0].marks[0]
+    opened = panel.figures[1].frames[0]
+    assert opened.formulas is None, "the picture comes before the formulas"
+    assert not {panel.figures[0].rows[row], panel.figures[0].columns[column]} & {"[CLS]", "[SEP]"}
+    (bar,) = (each for each in opened.figures[1].rows if each.selected)
+    assert f"{bar.texts[0]} of its attention" in panel.finding
+    assert bar.values[0] == max(each.values[0] for each in opened.figures[1].rows)
 
 
 AT = {"layer": "2", "head": "5", "token": "4"}

@@ -40,9 +40,12 @@ def listed(app: AppTest) -> list[str]:
 def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     app = finished(page_at("sentences", layer="1", head="5"), go=False)
     patterns, highest, distances = panels_on(app)
-    assert "layer 1, head 5" in patterns["finding"] and "Of the 10 sentences" in patterns["finding"]
-    assert patterns["figures"][0]["marks"] == [[1, 5, ""]] and distances["title"]
-    assert "Pronouns attend to nouns" in patterns["figures"][0]["note"]
+    assert "In 36 of 48 test sentences, layer 1, head 5" in patterns["finding"]
+    tests, grid = patterns["figures"]
+    counts = [row["texts"][0] for row in tests["rows"]]
+    assert counts == ["46 of 48", "45 of 48", "36 of 48"] and tests["rows"][2]["selected"]
+    assert grid["marks"] == [[1, 5, ""]] and distances["title"]
+    assert "Pronouns attend to nouns" in grid["note"] and "of 10 sentences" in grid["title"]
     assert app.selectbox(key="many_by menu").options[0] == "pronoun to noun (strongest)"
     app.selectbox(key="many_by menu").set_value("induction").run()
     patterns, highest, distances = panels_on(clean(app))
@@ -114,7 +117,7 @@ def test_a_long_reading_is_cancelled_loses_nothing_and_goes_on() -> None:
     # the sentence at which it was stopped is read to its end
     assert n <= stopped_after(app) <= n + 1
     assert app.button(key="many go").label == "Continue"
-    assert "Of the 60 sentences" in panels_on(finished(app))[0]["finding"]
+    assert "over 60 sentences" in panels_on(finished(app))[0]["finding"]
 
 
 def stopped_after(app: AppTest) -> int:

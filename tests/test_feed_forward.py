@@ -85,8 +85,11 @@ def test_the_unit_that_opens_writes_the_answer_with_the_largest_share() -> None:
     assert panel.at["layer"] == layer and panel.at["token"] == token
     (row,) = (each for each in panel.figures[0].rows if each.selected)
     assert row.key == str(unit) and row.values[0] == pytest.approx(share)
-    said = f"Unit {unit} writes the model’s answer “{answer}”: {row.texts[0]} of what"
-    assert said in panel.finding and any("Flow hides" in line for line in panel.details)
+    n = f"{len(panel.table['unit']):,}"
+    assert f"unit {unit} of {n} writes “{answer}”, " in panel.finding
+    assert f": {row.texts[0]} of what the network adds" in panel.finding and any(
+        "Flow hides" in line for line in panel.details
+    )
     assert answer in row.label.partition(": ")[2].split(", ")
 
 

@@ -126,7 +126,7 @@ def probability(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) ->
     if not numbers["readout"]:
         return True
     p = re.escape(tenths(numbers["readout"]["p"]))
-    return re.search(rf"(?:\({p}\)|with {p}\.)", panel.finding) is not None
+    return re.search(rf"(?:\({p}\)|with {p}\.|, {p} in the end\.)", panel.finding) is not None
 
 
 def exchanged(panel: Panel, at: RecordedPlace, _: dict[str, Numbers]) -> bool:

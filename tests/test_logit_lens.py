@@ -16,7 +16,6 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
 from explorer.analysis import logit_lens, opening
 from explorer.figures.csv import to_csv, unescape_cell
-from explorer.figures.formatting import signed
 from explorer.panels import attribution, interventions
 from models.contract import edits
 from models.example_texts import DEFAULT_TEXT
@@ -303,34 +302,36 @@ def test_the_headline_is_of_the_longest_bar_and_has_its_sign(text: str, model: s
     assert sizes == sorted(sizes, reverse=True)
     bars = {row.label: row.values[0] for row in of_text}
     behind = abs(biases.values[0]) > sizes[0]
-    start = "Apart from the biases, most" if behind else "Most"
+    start = "Apart from the biases, " if behind else ""
     told = re.match(
-        rf"{start} comes from (.+?)(, which reads “.+”)?: ([+−][\d.]+), ", panel.finding
+        rf"{start}(.+?)(, which reads “.+”,)? pushes most: toward “(.+?)”, away from “(.+?)”\.",
+        panel.finding,
     )
     if told is None:
         assert panel.finding.startswith("Many small parts")
         summed = sum(each.value for each in on_logit.attribution.parts if each.kind != "bias")
         assert ("only by" in panel.finding) == (summed * on_logit.attribution.logit <= 0)
         return
-    assert label_of(told[1]) == of_text[0].label and told[3] == signed(of_text[0].values[0], 2)
-    assert panel.finding[told.end() :].startswith(
-        f"toward “{on_logit.word if of_text[0].values[0] > 0 else on_logit.against}”."
-    )
+    pair = on_logit.word, on_logit.against
+    assert label_of(told[1]) == of_text[0].label.partition(": ")[0] and of_text[0].selected
+    assert told.groups()[2:] == (pair if of_text[0].values[0] > 0 else pair[::-1])
     if head := re.search(
-        r"another word, (head .+?) brings most: (.+?), from “(.+?)”", panel.finding
+        r"another word, (head .+?) pushes most: it reads “(.+?)” and favours “(.+?)”", panel.finding
     ):
-        assert head[2] == signed(bars[label_of(head[1])], 2) and head[3] in text
+        value = bars[f"{label_of(head[1])}: {head[2]}"]
+        assert head[3] == pair[value < 0] and head[2] in text
 
 
 def label_of(name: str) -> str:
     """A part of a sentence as the label of its bar: "head 7 of layer 1", "the FFN of layer 3"."""
     layer = re.search(r"of layer (\d+)", name)
-    return f"L{layer[1]} {re.sub(r'^the | of layer .*', '', name)}" if layer else name[4:]
+    short = re.sub(r"^[Tt]he | of layer .*", "", name).replace("Head", "head")
+    return f"L{layer[1]} {short}" if layer else name[4:]
 
 
 def test_of_the_first_sentence_one_head_reads_the_word_that_decides() -> None:
     on = interventions.pair(Run("encoder", "The waiter brought the soup but it was cold."))
     finding = attribution.logit(Run("encoder", on.plain.text).under(on.hidden), on.at.token).finding
     assert finding.startswith(
-        "Most comes from head 7 of layer 1, which reads “cold”: +0.45, toward"
+        "Head 7 of layer 1, which reads “cold”, pushes most: toward “it”, away from “he”."
     )

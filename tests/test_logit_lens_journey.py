@@ -165,7 +165,11 @@ def test_looking_at_a_word_does_not_hide_it(visitor: Visitor) -> None:
     page.wait_for_selector(".panel text:has-text('(token 2)')")
     visitor.at_rest()
     assert f"hidden={hidden}" in page.url and at() == 2
-    lines = visitor.export("Logit lens as CSV").read_text("utf-8-sig").splitlines()
+    lines = (
+        visitor.export("What the model would say after each step: logit lens as CSV")
+        .read_text("utf-8-sig")
+        .splitlines()
+    )
     rows = [line for line in lines if not line.startswith("#")]
     assert len(rows) > 50 and rows[0].startswith("site,token,")
 

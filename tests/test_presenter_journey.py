@@ -118,7 +118,10 @@ PAGES = {
     "/predict?tab=generate&model=decoder&seed=1": ["Most likely next tokens"],
     f"/predict?tab=lens&model=encoder&{EDIT}": ["edits: no positions"],
     "/predict?tab=translate&model=translator": ["model translator"],
-    "/predict?tab=attribution&model=encoder": ["What speaks for", "in the order of the network"],
+    "/predict?tab=attribution&model=encoder": [
+        "What speaks for",
+        "step by step through the network",
+    ],
     f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
     "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],
     f"/experiment?tab=patching&text={quote_plus(OPENING_TEXT)}": ["Effect of patching"],

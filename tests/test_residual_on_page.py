@@ -137,7 +137,7 @@ WAITER = "The waiter brought the soup but it was cold."
 @pytest.mark.parametrize("model", ["encoder", "decoder", "grammar", "induction"])
 @pytest.mark.parametrize("text", [WAITER, TEXT, "I love to eat pizza."])
 def test_the_update_that_opens_turns_the_guess_most(model: str, text: str) -> None:
-    """By the whole lens at the word, hidden where the model fills in words: the largest step of
+    """By the whole lens at the word, hidden where the model fills in words: the largest rise of
     the answer, from one number of the picture to the next."""
     run = Run(model, text)
     panel = residual.updates(run)
@@ -148,24 +148,20 @@ def test_the_update_that_opens_turns_the_guess_most(model: str, text: str) -> No
     p = np.exp(lens.logprob[:, token])
     rows = panel.figures[0].rows
     assert {row.texts[0] for row in rows} <= {tenths(each) for each in p}
-    steps = np.abs(np.diff(p))
+    steps = np.diff(p)
     before, after = (tenths(p[int(steps.argmax()) + at]) for at in (0, 1))
-    told = re.search(r"” (?:rises|falls) from (.+?%) to (.+?%)\.", panel.finding)
+    told = re.search(r"rises most in .+?[:,] from (.+?%) to (.+?%)\.", panel.finding)
     behind = np.flatnonzero(lens.rank[:, token] > 0)  # the sites where another word leads
     first = int(behind[-1]) + 1 if len(behind) else 0
     if "." in lens.sites[first] and first < len(lens.sites) - 1:
         name = logit_lens.site_name(lens.sites[first])
-        low = rf"From {name} on no word is likelier than “.+”, which has {tenths(p[first])} there"
-        leads = low if p[first] < opening.LEADS else rf"From {name} on “.+” leads all words"
+        low = rf"After {name} no word is likelier any more: “.+” has {tenths(p[first])} there"
+        leads = low if p[first] < opening.LEADS else rf"After {name} “.+” leads all words"
         assert not behind.size or re.search(leads, panel.finding)
-    if steps.max() < opening.TURNS:
-        assert told is None and "by 5 points or more" in panel.finding
-        norms = [row.values[1] for row in rows]
-        assert rows[int(np.argmax(norms))].selected
-    else:
-        assert told is not None and told.groups() == (before, after)
-        at = next(at for at, row in enumerate(rows) if row.selected)
-        assert rows[at].texts[0] == after and (at == 0 or rows[at - 1].texts[0] == before)
+    assert ("by 5 points" in panel.finding) == (steps.max() < opening.TURNS)
+    assert told is not None and told.groups() == (before, after)
+    at = next(at for at, row in enumerate(rows) if row.selected)
+    assert rows[at].texts[0] == after and (at == 0 or rows[at - 1].texts[0] == before)
 
 
 def test_a_lost_residual_connection_shows() -> None:
@@ -358,7 +354,7 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
     assert steps["finding"] == residual.norm_steps(run, 4, "2.ffn", 5.0).finding
     lost = {"write": "?", "block": "99.x", "times": "nan", "token": "9999", "lag": "-3"}
     (first,) = panels_on(opened(flow="<b>", stream="no", **lost))
-    assert first["figures"][0]["kind"] == "bars" and "the guess" in first["finding"]
+    assert first["figures"][0]["kind"] == "bars" and "rises most in" in first["finding"]
     assert len(panels_on(opened(flow="LayerNorm", **lost))) == 3
     clean(opened(flow="RNN", lag="9" * 30))
 

@@ -170,7 +170,7 @@ def test_rollout_and_flow_say_where_weights_mislead_about_influence(model: str, 
         share = written[token, key] / written[token].sum()
         value = float(panel.figures[0].values[token, key])
         sentence = re.search(r"(only )?(< )?([\d.]+) comes from", panel.finding)
-        if "no token stands out" in panel.finding:
+        if "No token stands out" in panel.finding:
             continue
         assert sentence and matches_text(sentence[3], share)
         assert bool(sentence[1]) == ("weights mislead" in panel.finding) == (share <= value / 2)
@@ -191,4 +191,4 @@ def test_a_mean_says_how_many_of_its_heads_give_another_word_more(layer: int | N
     key = np.where(is_content, heads.mean(axis=(0, 1))[7], 0).argmax()
     n = sum(row[7].argmax() != key for each in heads for row in each)
     finding = summary_panels.aggregated(run, token=7, layer=layer).finding
-    assert f"hides that {n} of these {heads.shape[0] * heads.shape[1]} heads" in finding
+    assert f"hides its heads: {n} of these {heads.shape[0] * heads.shape[1]} give" in finding

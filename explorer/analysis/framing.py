@@ -102,8 +102,8 @@ def _with_formulas(figure: Figure, known: Sequence[str]) -> Figure:
     """A figure whose frames name formulas of these alone."""
     if not isinstance(figure, Steps):
         return figure
-    own = [tuple(id for id in each.formulas if id in known) for each in figure.frames]
-    frames = tuple(replace(each, formulas=ids) for each, ids in zip(figure.frames, own))
+    of = lambda ids: None if ids is None else tuple(id for id in ids if id in known)
+    frames = tuple(replace(each, formulas=of(each.formulas)) for each in figure.frames)
     return replace(figure, frames=frames)
 
 
@@ -116,7 +116,7 @@ def _everywhere(
     if steps is None:
         return framed(figures, result)
     has_own = any(each.formulas for each in steps.frames)
-    is_of = lambda frame: not has_own or frame.formulas[-1:] == (id,)
+    is_of = lambda frame: not has_own or (frame.formulas or ())[-1:] == (id,)
     ways = [_in_frame(each, result) if is_of(each) else (each, False) for each in steps.frames]
     if not any(is_there for _, is_there in ways):
         return (figures, False) if has_own else framed(figures, result)

@@ -155,14 +155,37 @@ def cell(
     key: int | None = None,
 ) -> tuple[int, int]:
     """The cell (query, key) of a head: that of the attention's strongest finding where it is of
-    this head, of a vote also where its pronoun is chosen; else the largest of the head, or of the
-    row or the column that is chosen."""
+    this head, of a vote also where its pronoun is chosen; else the largest of the row or the column
+    that is chosen, or of the head; in the head that opens no special token's where two words have
+    one."""
     first = finding(recording, of)
-    if first is None or first.at != at or first.query < 0 or not first.keys or key is not None:
-        return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
-    if query is None or (first.ballots and query == first.query):
-        return first.query, first.keys[0]
-    return strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
+    if first is not None and first.at == at and first.query >= 0 and first.keys and key is None:
+        rows = (None, first.query) if first.ballots else (None,)
+        if query in rows:
+            return first.query, first.keys[0]
+    cell = strongest_cell(of.pattern[at], of.allowed[at[0]], query, key)
+    special = (recording.stream(each).special for each in (of.query, of.key))
+    is_chosen = query is not None or key is not None or at != head(recording, of)
+    if is_chosen or not any(mask[place] for mask, place in zip(special, cell)):
+        return cell
+    return _strongest_words(recording, of, at) or cell
+
+
+def _strongest_words(
+    recording: Recording, of: Attention, at: tuple[int, int]
+) -> tuple[int, int] | None:
+    """The cell (query, key) of a head with the largest weight of a row whose largest one goes from
+    one word of the text to another, of whole words where there is one; None where there is none."""
+    pattern, streams = of.pattern[at], (recording.stream(each) for each in (of.query, of.key))
+    keys = pattern.argmax(axis=1)
+    most = pattern[np.arange(len(keys)), keys]
+    whole, words = zip(*((whole_words(each), typed_words(each)) for each in streams))
+    is_other = keys != np.arange(len(keys)) if of.query == of.key else True
+    for rows, columns in (whole, words):
+        found = np.where(rows & columns[keys] & is_other, most, -1)
+        if len(found) and found.max() > 0:
+            return int(found.argmax()), int(keys[found.argmax()])
+    return None
 
 
 def lookup(
@@ -274,12 +297,24 @@ def contrasted(recording: Recording, stream: Stream) -> Contrasted | None:
     return Contrasted(token, recording.text[max(0, start) : max(0, end)].strip())
 
 
+def typed_words(stream: Stream) -> np.ndarray:
+    """Mask of the tokens (token) that are words of the text, or pieces of one."""
+    return np.array([is_word(each) for each in stream.tokens], bool) & ~stream.special
+
+
+def whole_words(stream: Stream) -> np.ndarray:
+    """Mask of the tokens (token) that are a word of the text each, and no piece of one."""
+    places = range(len(stream.tokens))
+    whole = [not predictions.is_piece(stream.tokens, at) for at in places]
+    return typed_words(stream) & np.array(whole, bool)
+
+
 def moving_word(recording: Recording, stream: Stream) -> int:
     """The word whose neighbours change most, of those with several senses
     (models/example_texts.py) where the text has one, else of the nouns, else of the words of
     content, else of all."""
-    labels = stream.tokens
-    words = np.array([is_word(each) for each in labels]) & ~stream.special
+    labels, whole = stream.tokens, whole_words(stream)
+    words = whole if whole.any() else typed_words(stream)
     content = words & (np.array(classes(labels)) == CONTENT)
     ambiguous = content & np.array([each.strip().casefold() in SENSES for each in labels])
     noun = content & np.array(nouns(labels))
@@ -566,11 +601,14 @@ class Guesses:
     after: np.ndarray
 
     @property
+    def rising(self) -> str:
+        """The update that raises it most."""
+        return self.sites[int((self.after - self.before).argmax())]
+
+    @property
     def turning(self) -> str | None:
-        """The update that changes it most; None where that is less than TURNS."""
-        change = np.abs(self.after - self.before)
-        at = int(change.argmax())
-        return self.sites[at] if change[at] >= TURNS else None
+        """The update that raises it most; None where that is less than TURNS."""
+        return self.rising if (self.after - self.before).max() >= TURNS else None
 
 
 class Settled(NamedTuple):

@@ -75,8 +75,9 @@ VULGAR = frozenset(
 
 
 def is_fit(label: str) -> bool:
-    """True for a word of a vocabulary that may stand in a list of words: whole, and not vulgar."""
-    return label[:1] != CONTINUES and label.strip().casefold() not in VULGAR
+    """True for a word of a vocabulary that may stand in a list of words: no piece of a word or of a
+    letter, and not vulgar."""
+    return label[:1] not in (CONTINUES, "‹") and label.strip().casefold() not in VULGAR
 
 
 @cache

@@ -254,7 +254,7 @@ export interface FlowWord {
   id: number;
 }
 
-/** One position of a slider: its label, its sentence and its figures. key: what it sets the choice to, its label where "". note: a line below a plane. x: where a chart that follows is marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside it, of which the last is the frame's own, all where there are none; focus: symbols in them that are spoken of. beside: the matrix then of those beside that follow it. */
+/** One position of a slider: its label, its sentence and its figures. key: what it sets the choice to, its label where "". note: a line below a plane. x: where a chart that follows is marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside it, of which the last is the frame's own, all where there are none, and none where None; focus: symbols in them that are spoken of. beside: the matrix then of those beside that follow it. */
 export interface Frame {
   label: string;
   figures: Figure[];
@@ -262,7 +262,7 @@ export interface Frame {
   key: string;
   note: string;
   x: number | null;
-  formulas: string[];
+  formulas: string[] | null;
   focus: string[];
   beside: Matrix | null;
 }

@@ -356,10 +356,11 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
     ]);
   }
   if (!columns.length) return list.length * pitch;
-  const read = columns.map(([, component, text]) => `${component} = ${text}`).join(", ");
-  const named = say("component", { m: read });
-  const half = pen.width(named, FRAMED) / 2;
   const [at, component] = columns[0];
+  const m = columns.map(([, each]) => each).join(", ");
+  const value = columns.map(([, , text]) => text).join(", ");
+  const named = say("component", { m, n: list[at].values.length, value });
+  const half = pen.width(named, FRAMED) / 2;
   const middle = left + ((component + 0.5) * wide) / list[at].values.length;
   const place = Math.max(x + half, Math.min(Math.max(left + half, middle), left + wide - half));
   const style = { ...FRAMED, anchor: /** @type {"middle"} */ ("middle"), fill: look.primary };

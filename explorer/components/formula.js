@@ -76,7 +76,10 @@ export const typesetAlone = (line) =>
 export function formulaBox(formulas, memory, after) {
   const list = make("div", "list");
   let [how, shown] = [{}, formulas];
-  const draw = () => list.replaceChildren(...typeset(shown, { ...how, ...memory }));
+  const draw = () => {
+    list.replaceChildren(...typeset(shown, { ...how, ...memory }));
+    box.hidden = !shown.length;
+  };
   const toggle = (/** @type {"filled" | "explained"} */ name) => {
     const press = () => {
       memory[name] = !memory[name];

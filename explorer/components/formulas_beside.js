@@ -9,10 +9,11 @@ const hasFrame = ({ framed = [], figures = [] }) => framed.length > 0 || figures
 
 /**
  * The formulas beside a frame of a slider: of one that has its own these, the last with numbers where they
- * stand in its picture.
+ * stand in its picture; none of one whose formulas are null.
  * @param {Formula[]} formulas @param {any} [frame] @returns {Formula[]}
  */
 export function besideFrame(formulas, frame) {
+  if (frame?.formulas === null) return [];
   const shown = frame?.formulas || [];
   if (!shown.length) return formulas;
   const inPicture = [...frame.figures, frame.beside || {}].some(hasFrame);
@@ -22,3 +23,14 @@ export function besideFrame(formulas, frame) {
       inPicture && one.id === shown[shown.length - 1] ? one : { ...one, numbers: [] },
     );
 }
+
+/** A figure without the frames of what formulas come to. @param {Figure} figure @returns {Figure} */
+const unframed = ({ figures, ...figure }) => ({
+  ...figure,
+  framed: [],
+  ...(figures && { figures: figures.map(unframed) }),
+});
+
+/** A figure as it stands on the page: its frames are drawn while the formulas that come to them are in sight. @param {{ header: any, more?: any }} view @param {any} figure */
+export const inReach = ({ header, more }, figure) =>
+  header.formulas.length && !header.first && more && !more.open ? unframed(figure) : figure;

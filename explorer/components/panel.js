@@ -10,6 +10,7 @@ import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
 import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
+import { inReach } from "./formulas_beside.js";
 import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
 import {
@@ -186,7 +187,7 @@ function build(view, starts) {
     const isClosed = more && !(/** @type {HTMLDetailsElement} */ (more).open);
     hostOf(view.root).dataset.details = isClosed ? "closed" : ""; // the page has links beside it
   };
-  if (more) /** @type {HTMLElement} */ (more).ontoggle = toggled;
+  if (more) /** @type {any} */ (more).ontoggle = () => [toggled(), asked && fit([])];
   view.more = more;
   toggled();
   redraw(
@@ -263,7 +264,7 @@ function paint(view, at, one) {
     22 * size,
     view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight,
   );
-  const [shownFigure, look] = inTheDark(one || view.figures[at], view.look);
+  const [shownFigure, look] = inTheDark(inReach(view, one || view.figures[at]), view.look);
   const pen = new Pen(look, size, true, view.header.special);
   pen.scrolls = true;
   const took = figure(pen, shownFigure, { x: 0, y: 0, width, height });

@@ -32,6 +32,8 @@ const MARKS = [
   ],
 ];
 
+const WAY = 6; // places of a path's step that names keep free
+
 /** The mark of a cloud, as full as `fill` says. @param {Pen} pen @param {number} kind @param {number[]} place @param {number} r @param {string} colour @param {number} fill */
 function mark(pen, kind, [x, y], r, colour, fill) {
   const corners = MARKS[kind].map(
@@ -167,7 +169,7 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
     }
     const passed = points
       .filter(({ on }) => on)
-      .flatMap((one) => Array.from({ length: n }, (_, i) => at(one, i)));
+      .flatMap((one) => Array.from({ length: WAY * (n - 1) + 1 }, (_, i) => at(one, i / WAY)));
     const title = { size: 0.8, bold: true };
     const [right, up_title] = [`${x_title} →`, `↑ ${y_title}`].map((text) =>
       pen.cut(text, 0.6 * width, title),
@@ -203,12 +205,12 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
 }
 
 /**
- * Names beside points, where they cover no other name, no title of an axis, no point and no stop of
- * a selected path, and
+ * Names beside points, where they cover no other name, no title of an axis, no point and no selected
+ * path (the selected ones their own where nothing else is free), and
  * where no other point is nearer. First the selected, then those of clouds that cannot be pressed,
  * then words, the nearest to a selected one first, and punctuation at the end.
  * @param {Pen} pen @param {any[]} points @param {number[]} frame left, top, right, foot
- * @param {(point: any) => number[]} at @param {number[][]} passed the stops of selected paths
+ * @param {(point: any) => number[]} at @param {number[][]} passed places along selected paths
  * @param {number[][]} titles boxes that the titles of the axes take
  */
 function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
@@ -231,7 +233,6 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
     on ? 0 : key === undefined ? 1 : /[\p{L}\p{N}]/u.test(label) ? 2 : 3;
   let written = 0;
   for (const one of [...points].sort((a, b) => rank(a) - rank(b) || far(a) - far(b))) {
-    if (!one.on) occupied.push(...stops.splice(0)); // the selected may cover their own paths
     const [x, y] = at(one);
     if (x < left || x > right || y < top || y > foot) continue;
     const style = { size: one.on ? 1.1 : 0.85, bold: one.on };
@@ -256,22 +257,26 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
         Math.max(Math.abs(b - down) - high / 2, 0),
       );
     };
+    const covers = (/** @type {number[][]} */ boxes, /** @type {number[]} */ [a, b]) =>
+      boxes.some(
+        ([from, over, to, under]) =>
+          a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over,
+      );
     const fits = (/** @type {number[]} */ [a, b]) =>
       a >= left &&
       a + wide <= right &&
       b - high / 2 >= top &&
       b + high / 2 <= foot &&
-      !occupied.some(
-        ([from, over, to, under]) =>
-          a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over,
-      ) &&
+      !covers(occupied, [a, b]) &&
       points.every((other) => away([a, b], other) >= away([a, b], one) - 1);
     const isInside = (/** @type {number[]} */ [a]) => a >= left && a + wide <= right;
     const isUncovered = (/** @type {number[]} */ spot) =>
       isInside(spot) &&
       pen.isFree([spot[0], spot[1] - high / 2, spot[0] + wide, spot[1] + high / 2]);
+    const isClear = (/** @type {number[]} */ spot) => fits(spot) && !covers(stops, spot);
     const place =
-      tries.find(fits) ||
+      tries.find(isClear) ||
+      (one.on && tries.find(fits)) ||
       (one.on ? (tries.find(isUncovered) ?? tries.find(isInside) ?? tries[1]) : undefined);
     if (!place) continue;
     written++;

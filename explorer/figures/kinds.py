@@ -835,8 +835,8 @@ class Frame:
     """One position of a slider: its label, its sentence and its figures. key: what it sets the
     choice to, its label where "". note: a line below a plane. x: where a chart that follows is
     marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside
-    it, of which the last is the frame's own, all where there are none; focus: symbols in them that
-    are spoken of. beside: the matrix then of those beside that follow it."""
+    it, of which the last is the frame's own, all where there are none, and none where None; focus:
+    symbols in them that are spoken of. beside: the matrix then of those beside that follow it."""
 
     label: str
     figures: tuple[Figure, ...] = ()
@@ -844,7 +844,7 @@ class Frame:
     key: str = ""
     note: str = ""
     x: float | None = None
-    formulas: tuple[str, ...] = ()
+    formulas: tuple[str, ...] | None = ()
     focus: tuple[str, ...] = ()
     beside: Matrix | None = None
 

@@ -3,6 +3,7 @@ attention in three formulas, and the laws of a recording."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
 from operator import truediv
@@ -11,6 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import anatomy, consistency, opening, weight_texts
+from explorer.analysis.attention import groups as word_groups
+from explorer.analysis.predictions import is_piece
 from explorer.analysis.terminology import (
     mask_reason,
     sees_ahead,
@@ -67,6 +70,7 @@ CONCEPT = "anatomy"
 WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that is shown")
 MOST_KEYS = 16  # listed one by one
 MOST_CELLS = 4096  # of a matrix that follows the steps
+ROW = "row"  # what the slider opens on: how a query shares its attention out, without formulas
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
     "dot": (("attention", "dot"), ("Q", "K")),
@@ -123,6 +127,21 @@ class Cell:
     def key_word(self) -> str:
         """The name of the key."""
         return self.selection.axes.keys[self.key]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The slots of both words: of a piece with the word that it is of."""
+        selection, of = self.selection, self.selection.attention
+        groups = word_groups(selection.recording, of, selection.axes)
+        names = {"query": selection.word, "key": self.key_word}
+        for name, stream, at, group in zip(
+            names, (of.query, of.key), (selection.query, self.key), groups
+        ):
+            tokens = selection.recording.stream(stream).tokens
+            if is_piece(tokens, at) and names[name] == tokens[at]:
+                slots = {"piece": tokens[at], "word": group.labels[group.of[at]]}
+                names[name] = sentences(CONCEPT, "weight")("piece", **slots)
+        return names
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -186,22 +205,17 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     cell = _cell(selection, source)
     matrices = _matrices(cell)
     frames = tuple(
-        replace(_frame(cell, name, at + 1, len(cell.steps)), beside=matrices.get(name))
-        for at, name in enumerate(cell.steps)
+        replace(_frame(cell, name, at, len(cell.steps)), beside=matrices.get(name))
+        for at, name in enumerate((ROW, *cell.steps))
     )
     steps = Steps.opened(frames, step, "weight_step")
     tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
     share = Written.by(whole_percent, cell.opened.weights[cell.key])
     return Panel(
         title=words("title"),
-        finding=words("finding", **cell.slots, share=share)
-        + _why_this_head(selection, cell.key)
-        + " "
-        + words("meaning", **cell.slots),
-        figures=(
-            matrices.get(cell.steps[steps.current]) or head_matrix(selection, cell.key),
-            steps,
-        ),
+        finding=words("finding", **cell.slots | cell.named, share=share)
+        + _why_this_head(selection, cell.key),
+        figures=(frames[steps.current].beside or head_matrix(selection, cell.key), steps),
         table=stacked(tables.items(), "step"),
         details=_steps_in_words(cell, selection.run),
         caption=(words("caption", **cell.slots),),
@@ -220,7 +234,7 @@ def _why_this_head(selection: Selection, key: int) -> str:
         return ""
     own = next(each for each in vote.ballots if (each.layer, each.head) == vote.at)
     name = "says_the_noun" if vote.n_votes else "tested_best"
-    slots = {"key": selection.axes.keys[key], "found": own.n_matches, "n": own.n}
+    slots = {"key": vote.words[1], "found": own.n_matches, "n": own.n}
     return " " + sentences(CONCEPT, "weight")(name, **slots)
 
 
@@ -265,7 +279,7 @@ def _marked(selection: Selection, key: int, title: str, values: np.ndarray) -> M
     )
 
 
-ROW_STEPS = ("softmax", "sum", "output", "heads")  # which are about all keys of the query
+ROW_STEPS = (ROW, "softmax", "sum", "output", "heads")  # which are about all keys of the query
 
 
 def _matrices(cell: Cell) -> dict[str, Matrix]:
@@ -278,7 +292,7 @@ def _matrices(cell: Cell) -> dict[str, Matrix]:
     of, at = selection.attention, (selection.layer, selection.head)
     weights = replace(weights, values=weights.values.astype(np.float32))
     row = replace(weights, selected=selection.query)
-    matrices = {name: row if name in ROW_STEPS else weights for name in cell.steps}
+    matrices = {name: row if name in ROW_STEPS else weights for name in (ROW, *cell.steps)}
     products = of.q[at].astype(np.float64) @ of.k[at].astype(np.float64).T
     scores = of.scores[at].astype(np.float64)
     masked = np.where(of.allowed[selection.layer], scores, np.nan)
@@ -291,12 +305,12 @@ def _matrices(cell: Cell) -> dict[str, Matrix]:
 
 
 def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:
-    """A step of the calculation."""
+    """The row that the slider opens on, or a step of the calculation."""
     words = sentences(CONCEPT, "weight")
-    title = words(f"{name}_title", step=step, steps=steps)
+    title = words(f"{name}_title", step=step, steps=steps, **cell.slots)
     sentence, facts, *figures = FRAMES[name](cell)
     drawn = (Facts(title, sentence, facts=tuple(facts)), *figures)
-    formulas, focus = cell.formulas[name]
+    formulas, focus = cell.formulas.get(name, (None, ()))
     return Frame(words(name), drawn, formulas=formulas, focus=focus)
 
 
@@ -310,6 +324,12 @@ def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
         ),
         high=high,
     )
+
+
+def _row(cell: Cell) -> list:
+    words, opened = sentences(CONCEPT, "weight"), cell.opened
+    bars = _bars(cell, opened.allowed, ("", opened.weights, whole_percent))
+    return [words("row_says", **cell.slots), (), bars]
 
 
 def _dot(cell: Cell) -> list:
@@ -353,7 +373,7 @@ def _score(cell: Cell) -> list:
     return [
         says,
         facts,
-        _bars(cell, every, (words("score_result"), opened.scores, texts.score_decimals)),
+        _bars(cell, every, (words("score_result"), opened.scores, _aligned(texts.score_decimals))),
     ]
 
 
@@ -365,7 +385,11 @@ def _mask(cell: Cell) -> list:
     return [
         reasons(opened, cell.selection.attention.allowed[opened.layer])["mask"],
         [(fact, words("allowed" if allowed else "not_allowed"))],
-        _bars(cell, opened.allowed, (words("score_result"), opened.scores, texts.score_decimals)),
+        _bars(
+            cell,
+            opened.allowed,
+            (words("score_result"), opened.scores, _aligned(texts.score_decimals)),
+        ),
     ]
 
 
@@ -387,8 +411,8 @@ def _softmax(cell: Cell) -> list:
         _bars(
             cell,
             opened.allowed,
-            (words(note), exponentials, texts.power_decimals),
-            (words("weight"), opened.weights, texts.weight_decimals),
+            (words(note), exponentials, _aligned(texts.power_decimals)),
+            (words("weight"), opened.weights, _aligned(texts.weight_decimals)),
         ),
     ]
 
@@ -491,6 +515,7 @@ def _heads(cell: Cell) -> list:
 
 
 FRAMES = {
+    ROW: _row,
     "dot": _dot,
     "score": _score,
     "mask": _mask,
@@ -502,8 +527,15 @@ FRAMES = {
 }
 
 
-def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray, int]) -> Bars:
-    """The keys of the row with their numbers, in so many decimals: those of the largest scores, and
+def _aligned(decimals: int) -> Callable[[float], str]:
+    """What writes the numbers of a column in so many decimals."""
+    return lambda value: weight_texts.aligned(value, decimals)
+
+
+def _bars(
+    cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray, Callable[[float], str]]
+) -> Bars:
+    """The keys of the row with their numbers, as they are written: those of the largest scores, and
     the cell's own. A press selects the key."""
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     order = np.argsort(-np.where(opened.allowed, opened.scores, -np.inf), kind="stable").tolist()
@@ -517,8 +549,8 @@ def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray, int]
                 cell.selection.axes.keys[key],
                 tuple(float(values[key]) if allowed[key] else 0.0 for _, values, _ in columns),
                 tuple(
-                    weight_texts.aligned(float(values[key]), many) if allowed[key] else f"{MINUS}∞"
-                    for _, values, many in columns
+                    write(float(values[key])) if allowed[key] else f"{MINUS}∞"
+                    for _, values, write in columns
                 ),
                 selected=key == cell.key,
                 key=str(key),

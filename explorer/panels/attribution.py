@@ -172,9 +172,8 @@ def logit(
     if on.against:
         odds = _ratio(abs(on.attribution.logit))
         likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
-        value = Written.by(fixed, abs(on.attribution.logit), 2)
         slots |= {"word": likelier[0], "against": likelier[1], "odds": odds}
-        lines.append(words("finding_two", value=value, **slots))
+        lines.append(words("finding_two", **slots))
     else:
         lines.append(words("finding", value=numbers["logit"], **slots))
     return Panel(
@@ -208,12 +207,10 @@ def _headline(on: LogitParts, told: Part) -> str:
     small ones, by which a word leads or does not."""
     words, logit = sentences(CONCEPT, "logit"), on.attribution.logit
     bias = sum(each.value for each in on.attribution.parts if each.kind == "bias")
-    is_behind = told.kind != "bias" and abs(bias) > abs(told.value)
-    most_comes = words("most_comes_but" if is_behind else "most_comes")
+    apart = words("apart") if told.kind != "bias" and abs(bias) > abs(told.value) else ""
     if not on.against:
-        return words(
-            "most", part=_part_in_words(told), most=signed(told.value, 2), most_comes=most_comes
-        )
+        most = signed(told.value, 2)
+        return words("most", part=_part_in_words(told), most=most, apart=apart)
     if told.kind == "bias" or not _stands_out(on, told):
         of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
         likelier, other = (on.word, on.against)[:: 1 if logit >= 0 else -1]
@@ -221,9 +218,10 @@ def _headline(on: LogitParts, told: Part) -> str:
         return words(kind, word=likelier, against=other)
 
     def said(name: str, part: Part) -> str:
-        toward = on.word if part.value > 0 else on.against
-        slots = {"part": _part_in_words(part), "most": signed(part.value, 2), "toward": toward}
-        return words(name, **slots, key=_reads(on, part), most_comes=most_comes)
+        toward, away = (on.word, on.against)[:: 1 if part.value > 0 else -1]
+        slots = {"part": _part_in_words(part), "key": _reads(on, part), "apart": apart}
+        line = words(name, **slots, toward=toward, away=away)
+        return line[0].upper() + line[1:]
 
     if _reads(on, told):
         return said("pushes_reads", told)
@@ -474,7 +472,7 @@ def _sum(on: LogitParts, total: float) -> Bars:
     ]
     label = words("sum_of_two" if on.against else "sum")
     rows.append(BarRow(label, (total,), (signed(total),), selected=True))
-    return Bars(title=words("sum_title", logit=on.label), columns=("",), rows=tuple(rows))
+    return Bars(title=words("sum_title"), columns=("",), rows=tuple(rows))
 
 
 def _folded(layers: Mapping[str, float]) -> dict[str, float]:
@@ -510,13 +508,14 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     parts = [each for each in logit_lens.largest_parts(on.attribution) if each.kind != "bias"]
     biases = [each.value for each in on.attribution.parts if each.kind == "bias"]
     keys = [logit_lens.part_key(each) for each in parts]
+    told = logit_lens.part_key(_told(on))
     listed = [at for at, key in enumerate(keys) if at < N_PARTS or (part and key == part)]
     rows = [
         BarRow(
-            logit_lens.part_name(parts[at]),
+            _with_word(on, parts[at]),
             (parts[at].value,),
             (_short(parts[at].value),),
-            selected=bool(part) and keys[at] == part,
+            selected=keys[at] == (part or told),
             key=keys[at],
         )
         for at in listed
@@ -531,6 +530,12 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     title = words(name, word=on.word, against=on.against)
     note = words("score") if is_two else ""
     return Bars(title=title, note=note, select=("part",), columns=("",), rows=tuple(rows))
+
+
+def _with_word(on: LogitParts, part: Part) -> str:
+    """A part's name, of a head with the word that it reads."""
+    name, word = logit_lens.part_name(part), _reads(on, part)
+    return sentences(CONCEPT, "logit")("reading", part=name, key=word) if word else name
 
 
 def _ratio(exponent: float) -> str:

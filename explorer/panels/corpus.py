@@ -14,6 +14,7 @@ import numpy as np
 
 from explorer.analysis import coreference, corpus
 from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
+from explorer.analysis.head_naming import PRONOUN as COREFERENCE
 from explorer.figures.formatting import hundredths, percent, plural
 from explorer.figures.kinds import BarRow, Bars, Matrix
 from explorer.panels import spec
@@ -175,8 +176,8 @@ def patterns(
     layers, heads = spread.mean.shape
     definition, tested = _definition(read), _tested(run, read)
     grid = Matrix(
-        title=words("grid", pattern=read.pattern),
-        note=f"{definition} {words('tested_note')}" if tested else definition,
+        title=words("listed" if tested else "grid", **read.slots, scored=int(spread.n[read.at])),
+        note=definition,
         select=("layer", "head"),
         rows=tuple(f"L{each}" for each in range(layers)),
         columns=tuple(f"H{each}" for each in range(heads)),
@@ -191,19 +192,19 @@ def patterns(
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
-    if tested:
-        finding = "mean"
+    own = {"found": tested[read.at].n_matches, "n": tested[read.at].n} if tested else {}
     return Panel(
         title=words("title"),
-        finding=tested
-        + words(
+        finding=words("tested", **read.slots | own)
+        if tested
+        else words(
             finding if np.isfinite(mean) else "never",
             **read.slots,
-            mean=_with_spread(spread, read.at, is_told=not tested),
+            mean=_with_spread(spread, read.at),
             scored=n_scored,
             rank=rank,
         ),
-        figures=(grid, _scores(read)),
+        figures=(_tests(read, tested), grid) if tested else (grid, _scores(read)),
         table=corpus.habit_columns(read.measured),
         details=words.lines("details"),
         caption=read.caption(definition),
@@ -211,16 +212,38 @@ def patterns(
     )
 
 
-def _tested(run: Run, read: CorpusReading) -> str:
-    """In how many test sentences the head finds the noun of a pronoun; "" for a head that is none
-    of those that find nouns."""
+def _tested(run: Run, read: CorpusReading) -> coreference.CoreferenceHeads:
+    """The heads that find the noun of a pronoun in test sentences, where the pattern on show is
+    that one and the head one of them; else none."""
     recording = run.recording()
     (of,) = (each for each in recording.attention if each.name == read.attention)
-    tested = coreference.measured_heads(recording, of).get(read.at)
-    if tested is None:
-        return ""
-    slots = {"found": tested.n_matches, "n": tested.n}
-    return sentences(CONCEPT, "patterns")("tested", **read.slots | slots) + " "
+    tested = coreference.measured_heads(recording, of)
+    return tested if read.pattern == COREFERENCE and read.at in tested else {}
+
+
+def _tests(read: CorpusReading, tested: coreference.CoreferenceHeads) -> Bars:
+    """The tested heads, the best first, by the test sentences in which they find the noun."""
+    words = sentences(CONCEPT, "patterns")
+    ranked = sorted(tested.items(), key=lambda each: -each[1].n_matches)
+    n = tested[read.at].n
+    text, marked = next(iter(coreference.sentences().items()))
+    return Bars(
+        title=words("tests", n=n),
+        note=words("such", text=text, pronoun=marked.pronoun, noun=marked.noun),
+        select=("address",),
+        columns=("",),
+        high=n,
+        rows=tuple(
+            BarRow(
+                f"L{at[0]} H{at[1]}",
+                (float(each.n_matches),),
+                (words("count", found=each.n_matches, n=each.n),),
+                at == read.at,
+                f"layer={at[0]}&head={at[1]}",
+            )
+            for at, each in ranked
+        ),
+    )
 
 
 def _definition(read: CorpusReading) -> str:

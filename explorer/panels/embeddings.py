@@ -391,6 +391,7 @@ def contexts(
         figures=(
             Chart(
                 title=words("chart_two" if is_matched else "chart_one", word=on.word),
+                note=words("up_and_down") if len(lines) > 1 else "",
                 series=tuple(
                     Series(name, np.arange(len(row), dtype=float), row, main=at == 0)
                     for at, (name, row) in enumerate(zip(lines, values))
@@ -464,7 +465,7 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     if is_two and on.mate is None:
         return words("missing", **slots)
     if is_two and _is_alone(on):
-        scale = words("scale") + (words("scale_others", **beside) if beside else "")
+        scale = words("scale", end=end) + (words("scale_others", **beside) if beside else "")
         moved = "by_itself" if values[0, -1] <= UNMOVED else "by_itself_still"
         low = float(values[1, -1]) if beside else 0.0
         if beside and values[0, -1] <= low + LOST:
@@ -517,7 +518,8 @@ def _plane(on: WordPath, all_paths: bool, close_up: bool) -> Plane:
     frames = []
     for at, title in enumerate(scene.titles):
         share = 1 - embeddings.mean_error(scene, 2, at)
-        note = words("frame", share=percent(share), fitted=_fitted(on))
+        d = len(scene.basis.centre)
+        note = words("frame", share=percent(share), fitted=_fitted(on), d=d)
         frames.append(Frame(title, key=str(at + 1), note=note))
     first, second = (percent(float(each)) for each in scene.basis.explained[:2])
     name, other = scene.basis.names[:2]

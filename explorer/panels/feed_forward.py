@@ -123,7 +123,11 @@ def units(
         each: [] if least is None else _words_said(selection, words, least)
         for each, words in written.items()
     }
-    nearest = written.get(unit, [])
+    nearest, top = written.get(unit, []), int(order[0])
+    is_answering = opened is not None and opened.unit == unit
+    spoken = opened.answer if opened is not None and is_answering else None
+    answer = next((label for id, label, _ in nearest if id == spoken), "")
+    is_hidden = can_hide(selection.recording) and not selection.stream.special[token]
     above = int((hidden.before > 0).sum())
     slots = {
         "unit": unit,
@@ -138,10 +142,13 @@ def units(
     }
     return Panel(
         title=words("title", layer=layer),
-        finding=words("finding", **slots)
-        if is_covered
-        else _told_of(words, slots, opened, unit, nearest, selection)
-        + _longest(words, shares, int(order[0]), opened, unit),
+        finding=_told_of(words, slots, answer, named.get(unit, []))
+        + words("switch")
+        + (
+            words("longest", answer=answer, unit=top, share=percent(float(shares[top])))
+            if answer and top != unit
+            else ""
+        ),
         figures=(
             _units(shares, listed, unit, named, shows.ffn_biases, selection.word),
             _tokens(selection, hidden, unit),
@@ -157,7 +164,8 @@ def units(
             words("active", **slots) + _half(words, slots, fewest),
             *_cosines(nearest, unit),
             *_made_of(selection, hidden, least if nearest else None),
-            *_in_sight(selection, opened, unit),
+            *((words("in_sight", word=selection.word),) if is_answering and is_hidden else ()),
+            *_no_answer(selection, opened, is_covered),
         ),
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
@@ -169,24 +177,15 @@ def units(
 def _told_of(
     words: Sentences,
     slots: Mapping[str, Any],
-    opened: opening.HiddenUnit | None,
-    unit: int,
-    nearest: Nearest,
-    selection: StreamSelection,
+    answer: str,
+    named: list[str],
 ) -> str:
-    """Sentence on a unit: that its words hold the answer, or how much of the update it has; and
-    where no words of a unit hold the answer, that."""
-    if opened is not None and opened.unit == unit:
-        answer = next((label for id, label, _ in nearest if id == opened.answer), "")
-        if answer:
-            return words("answers", **slots, answer=answer)
+    """Sentence on a unit: the words that it writes where the model's `answer` is one of them, else
+    how much of the update it has."""
+    if not answer:
         return words("finding", **slots)
-    finding = words("finding", **slots)
-    recording = selection.recording
-    is_read = selection.stream is logit_lens.read_stream(recording)
-    if opened is None and is_read and not loaded(recording).capabilities.no_readout:
-        finding += words("no_answer")
-    return finding
+    said = dict.fromkeys((answer, *named))
+    return words("answers", **slots, said=", ".join(f"“{each}”" for each in list(said)[:N_NAMED]))
 
 
 def _words_quoted(named: list[str]) -> str:
@@ -195,23 +194,16 @@ def _words_quoted(named: list[str]) -> str:
     return sentences(CONCEPT, "units")("written", words=said) if named else ""
 
 
-def _longest(
-    words: Sentences, shares: np.ndarray, top: int, opened: opening.HiddenUnit | None, unit: int
-) -> str:
-    """Sentence on the unit with the largest share where that of the answer is told."""
-    if opened is None or opened.unit != unit or top == unit:
-        return ""
-    return words("longest", unit=top, share=percent(float(shares[top])))
-
-
-def _in_sight(
-    selection: StreamSelection, opened: opening.HiddenUnit | None, unit: int
+def _no_answer(
+    selection: StreamSelection, opened: opening.HiddenUnit | None, is_covered: bool
 ) -> tuple[str, ...]:
-    """Why other units lead in Flow, which hides a word that is read here."""
-    is_read = can_hide(selection.recording) and not selection.stream.special[selection.token]
-    if not is_read or opened is None or opened.unit != unit:
+    """That no words of a unit hold what the model predicts, where it predicts words."""
+    recording = selection.recording
+    is_read = selection.stream is logit_lens.read_stream(recording)
+    if is_covered or opened is not None or not is_read:
         return ()
-    return (sentences(CONCEPT, "units")("in_sight", word=selection.word),)
+    silent = loaded(recording).capabilities.no_readout
+    return () if silent else (sentences(CONCEPT, "units")("no_answer"),)
 
 
 def _read(

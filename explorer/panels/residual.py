@@ -387,7 +387,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         site: float(np.linalg.norm(residual.site_vectors(selection.stream, each.wrote)[token]))
         for site, each in places.items()
     }
-    site = sublayer or guesses.turning or max(norms, key=norms.__getitem__)
+    site = sublayer or guesses.rising
     place, at = places[site], guesses.sites.index(site)
     (answer,) = loaded(recording).labels([guesses.answer])
     answer = without_mark(answer, after_special=bool(selection.stream.special[token]))
@@ -398,6 +398,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     }
     slots = {
         "place": _capital(place.name),
+        "where": place.name,
         "answer": answer,
         "token": typed,
         **{name.removeprefix("update_"): each for name, each in numbers.items()},
@@ -488,7 +489,9 @@ def _listed(
     return Bars(
         title=words("bars", **slots),
         note=" ".join(
-            (words("left_out", n=left_out, **slots),) * (left_out > 0) + (words("measured"),)
+            (words("left_out", n=left_out, **slots),) * (left_out > 0)
+            + (words("sublayers"),) * (slots["block"] == "sub-layer")
+            + (words("measured"),)
         ),
         select=("block",),
         columns=(words("probability", **slots), words("norm")),

@@ -202,9 +202,12 @@ def _comparison(aggregation: Aggregation) -> Bars:
     words = sentences(CONCEPT, "aggregated")
     selection, query = aggregation.selection, aggregation.query
     columns = {words("mean_column"): summaries.mean(selection.attention)[query]}
-    if not selection.is_across:
+    is_mean = aggregation.kind == "Mean" and aggregation.layer is None
+    if is_mean:
+        columns = {"": aggregation.values[query]}
+    elif not selection.is_across:
         columns[words("rollout_column")] = summaries.rollout(selection.attention)[query]
-    if loaded(selection.recording).shows_writes(selection.recording):
+    if not is_mean and loaded(selection.recording).shows_writes(selection.recording):
         columns[words("output_column")] = _output_shares(selection)[query]
     largest = np.max(list(columns.values()), axis=0)
     is_shown = [aggregation.view.column_of(at) >= 0 for at in range(len(largest))]
@@ -221,7 +224,7 @@ def _comparison(aggregation: Aggregation) -> Bars:
         for key in keys
     )
     return Bars(
-        title=words("compared", query=selection.axes.rows[query]),
+        title=words("averaged" if is_mean else "compared", query=selection.axes.rows[query]),
         note=words("largest", n=len(keys), all=seen.sum()) if len(keys) < seen.sum() else "",
         columns=tuple(columns),
         rows=rows,
@@ -249,8 +252,6 @@ def _trust_sentence(aggregation: Aggregation) -> str:
         both = (selection.axes.keys[at] for at in alike[:2])
         return words(
             "tied",
-            title=aggregation.title,
-            scope=aggregation.scope,
             n=len(alike),
             **dict(zip(("key", "other"), both)),
             query=slots["query"],
@@ -263,7 +264,9 @@ def _trust_sentence(aggregation: Aggregation) -> str:
         )
         more = _influence(aggregation, key), _hidden(aggregation, key)
         return " ".join(filter(None, (line, *more)))
-    return " ".join(filter(None, (words("finding", **slots), _hidden(aggregation, key))))
+    heads = np.prod(selection.attention.pattern.shape[:2])
+    line = words("finding", heads=heads, **slots)
+    return " ".join(filter(None, (line, _hidden(aggregation, key))))
 
 
 def _hidden(aggregation: Aggregation, key: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from explorer.analysis import corpus, opening
+from explorer.analysis import coreference, corpus, opening
 from explorer.panels import compare, interventions, masks, translation
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, as_taken, declared, resolve
@@ -188,8 +188,9 @@ def sentences_read(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
 
 def of_sentences(run: Run, texts: Sequence[str], words: Words) -> tuple[Run, Known]:
     """The first of some sentences, the others, the attention, and the head: that of the address,
-    else the one that Heads opens on, of a pattern alone the one with the highest mean score. run:
-    the text on screen in the model."""
+    else the one that Heads opens on, where that is one of the tested heads if there are any, or
+    else the best of these; of a pattern alone the one with the highest mean score. run: the text on
+    screen in the model."""
     first, others = Run(run.model, texts[0]), "\n".join(texts[1:])
     chosen, _ = resolve(declared(corpus_panels.patterns), Run(run.model, ""), words)
     known: Known = {"others": others, "attention": chosen["attention"]}
@@ -197,7 +198,11 @@ def of_sentences(run: Run, texts: Sequence[str], words: Words) -> tuple[Run, Kno
     at = dict(as_taken({"layer": chosen["layer"], "head": chosen["head"]}))
     if None in at.values() and not words.get("many_by"):
         on = select(run, attention=chosen["attention"])
-        at = dict(zip(("layer", "head"), opening.head(on.recording, on.attention)))
+        tested = coreference.measured_heads(on.recording, on.attention)
+        opens = opening.head(on.recording, on.attention)
+        if opens not in tested:
+            opens = max(tested, key=lambda each: tested[each].n_matches, default=opens)
+        at = dict(zip(("layer", "head"), opens))
     read = corpus_panels.reading(first, **{**as_taken(chosen), **known, **at})
     return first, known | dict(zip(("layer", "head"), read.at))
 
