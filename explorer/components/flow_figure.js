@@ -101,7 +101,7 @@ export function flow(pen, figure, box) {
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-const PLACE = "level layer band current matters lanes leaders layers edits".split(" ");
+const PLACE = "level ffn layer band current matters lanes leaders layers edits".split(" ");
 
 /** What of a flow says how wide its layers are, which words race and what is out. @param {any} figure @returns {any} */
 export const place = (figure) => Object.fromEntries(PLACE.map((name) => [name, figure[name]]));
@@ -630,7 +630,7 @@ function square(pen, figure, plan, layer, [along, across]) {
   const ms = isStop ? figure.ms : undefined;
   const ffn = layer.ffn ?? 0;
   const isOpen = figure.ffn && isStop;
-  const side = (1.1 + 1.1 * ffn) * letter * (isOpen ? 1 + 0.6 * figure.zoom.spread : 1);
+  const side = (1.1 + 1.1 * ffn) * letter * (isStop ? 1 + 0.8 * figure.zoom.ffn : 1);
   const [x, y] = point(plan, along, across);
   const { box, units, levels } = figure.stops[figure.layers.indexOf(layer)];
   const named = units.map(([name, near]) => `${[name, near].filter(Boolean).join(", ")}.`);

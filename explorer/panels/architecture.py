@@ -396,7 +396,7 @@ def _machine(
     panel = Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
         opened.finding
-        or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
+        or " ".join(filter(None, (_about_opened(plain, view, about, race), opened.also))),
         (
             _figure(view, end, whole, race, number),
             *opened.figures,
@@ -705,8 +705,9 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 finding = _about_focus(plain, way, None, focus)
                 stops.append(FlowStop(finding, own.levels, own.switch))
                 continue
-            if race.cause is not None and at == race.causing_layer and view.focus.head is None:
-                own = replace(_of_answer(own, race.cause), focus=focus)
+            found = flow_beam.head_told(race, at) if at in race.slow else None
+            if found is not None and view.focus.head is None:
+                own = replace(_of_answer(own, found), focus=focus)
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
             stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
     last = "" if race else _about_focus(plain, view.way, view.reading, view.focus)
@@ -1028,18 +1029,26 @@ def _note(recording: Recording, reading: LensReading | None, number: str) -> str
     return f"{WORDS(kind)} {below}"
 
 
+def _about_opened(
+    plain: Recording, view: FlowView, about: Focus, race: flow_beam.Race | None
+) -> str:
+    """Sentences on what is opened: of a layer that is told by itself those of its stop."""
+    layers = list(view.way.layers)
+    at, is_whole = layers.index(about.layer), about.head is None and view.level in (LAYER, FFN)
+    if race and race.now.way is view.way and at in race.slow and is_whole:
+        return flow_beam.findings(race)[at]
+    return _about_focus(plain, view.way, view.reading, about)
+
+
 def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus: Focus) -> str:
     """One sentence on what is in focus, and where its attention takes most from."""
     layer, head, attention = focus.layer, focus.head, focus.attention
     typed = plain.stream(way.stream.name)
-    parts = []
+    parts, word = [], typed.tokens[way.token]
     if head is None and reading is not None and reading.way is way:
         parts.append(_change_of_answer(reading, layer))
-    elif head is None:
-        angle = _angles(way, layer)[0]
-        parts.append(WORDS("turns", layer=layer, word=typed.tokens[way.token], angle=angle))
     if attention is None:
-        return " ".join(parts)
+        return " ".join(parts) or WORDS("alone", layer=layer, word=word)
     shares = way.to_token[attention.name, layer].shares[:, 0]
     keys = plain.stream(attention.key).tokens
     if head is None:
@@ -1049,7 +1058,10 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
         key = int(np.nan_to_num(of, nan=-np.inf).argmax())
         if of[key] > 0:
             which = "across" if attention.key != attention.query else "within"
-            parts.append(WORDS(which, key=keys[key], share=percent(float(of[key]))))
+            share = percent(float(of[key]))
+            parts.append(WORDS(which, layer=layer, word=word, key=keys[key], share=share))
+        elif not parts:
+            parts.append(WORDS("alone", layer=layer, word=word))
     else:
         at = flow_analysis.layer_numbers(attention).index(layer)
         weights = attention.pattern[at, head, way.token]
@@ -1059,7 +1071,7 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
                 "head",
                 layer=layer,
                 head=head,
-                word=typed.tokens[way.token],
+                word=word,
                 key=keys[key],
                 weight=hundredths(float(weights[key])),
                 share=percent(float(shares[head].sum())),
