@@ -43,6 +43,7 @@ WORDS = sentences("architecture", "beam")
 END = "end"  # as a word of an address
 HALF = 0.5  # share of what heads bring, from which on a word is fetched
 N_UNITS = 2
+N_LETTERS = 40  # of a guess, as many as its field takes
 N_OUT = 16  # words that are taken out one by one
 LEAST_ADDED = 0.05  # to a difference of logits, that is said in tenths
 
@@ -663,7 +664,7 @@ def each_word(
     way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
     if guess and reading is not None:
-        return _guessed(shown, whole, reading, guess)
+        return _guessed(shown, whole, reading, guess[:N_LETTERS])
     if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
     at = select_stream(plain, way.token, way.stream.name)
