@@ -12,7 +12,7 @@ from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
-from explorer.figures.formatting import fixed, ordinal, percent, signed, tenths
+from explorer.figures.formatting import fixed, percent, signed, tenths
 from explorer.figures.kinds import as_plain
 from explorer.panels import (
     anatomy,
@@ -192,21 +192,12 @@ def test_the_sentence_on_the_model_is_about_the_layer_that_brings_the_answer(
     panel = architecture.flow(Run(model, text), level="Layer")
     figure = panel.figures[0]
     answers, layer = [layer.answer for layer in figure.layers], figure.layer
-    said = re.match(
-        r"Layer (\d+) (raises|lowers|leaves) the prediction “.+”( most,)?"
-        r" (?:from (.+) to|at) (.+?%)"
-        r" \((?:from (\S+) to )?(\S+) place\)\. ",
-        panel.finding,
-    )
-    number, how, most, before, after, *places = said.groups()
-    assert int(number) == layer and after == tenths(answers[layer])
-    told = figure.lanes[0].places[layer : layer + 2]
-    assert places == [ordinal(told[0]) if told[0] != told[1] else None, ordinal(told[1])]
-    if layer and before:
-        assert before == tenths(answers[layer - 1])
-        assert (answers[layer] > answers[layer - 1]) == (how == "raises")
-    if layer and most:
-        assert answers[layer] - answers[layer - 1] >= max(np.diff(answers)) - PASSED
+    stop = figure.stops[layer].finding
+    assert panel.finding.startswith(stop), "one fact has one sentence on both levels"
+    assert re.match(rf"Layers? (\d+ to )?{layer}\b", stop)
+    if raised := re.search(r"raises “.+” from (.+) to (.+), in", stop):
+        assert layer == 0 or raised[1] == tenths(answers[layer - 1])
+        assert raised[2] == tenths(answers[layer])
 
 
 def test_a_head_that_is_switched_off_is_struck_out_and_brings_nothing() -> None:
