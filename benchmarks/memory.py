@@ -138,8 +138,8 @@ def forget() -> None:
     buffer_pool.clear()
 
 
-def high_water(name: str, run: Run, ending: str = "json", **choices: object) -> HighWater:
-    """The most memory of a panel of a run as a file."""
+def high_water(name: str, run: Run, **choices: object) -> HighWater:
+    """The most memory of a panel of a run as a file of JSON."""
     forget()
     result = HighWater()
     with memory_budget.work():
@@ -149,7 +149,7 @@ def high_water(name: str, run: Run, ending: str = "json", **choices: object) -> 
             try:
                 panel = spec.PANELS[name](run, **choices)
                 result.bound = max(result.bound, memory.ENTRY * count_cells(panel.table))
-                spec.FILES[ending].make(panel)
+                spec.FILES["json"].make(panel)
             except ValueError as problem:
                 result.problem = str(problem)
         del recording
@@ -236,7 +236,7 @@ async def open_all(address: str, model: str, texts: Sequence[str]) -> list[str]:
 def served(
     model: str, names: Sequence[str], at_once: int, words: int
 ) -> Iterator[tuple[str, Served]]:
-    """What a server as deployed takes when so many dear requests come at once."""
+    """The memory of a server as deployed when so many dear requests come at once."""
     settings, _ = deployed()
     dice = random.Random(1)
     texts = [random_text(dice, words) for _ in range(2 * at_once)]

@@ -134,7 +134,7 @@ def states_of(
 
 
 def shown(model: Model) -> dict[str, str]:
-    """What a loaded model shows, by column of the table."""
+    """The abilities of a loaded model, by column of the table."""
     offers = model.capabilities
     words = "next word" if model.card.kind != "encoder" else "hidden word"
     return {
@@ -148,8 +148,8 @@ def shown(model: Model) -> dict[str, str]:
 
 
 def tried(model_type: str, folder: Path) -> dict[str, Any]:
-    """What is found of a type: `shows` and its errors by way, or `refused`, a sentence, or
-    `untried`, why there is no tiny model of it."""
+    """The trial of a type: `shows` and its errors by way, or `refused`, a sentence, or `untried`,
+    why there is no tiny model of it."""
     try:
         expect_taken(tiny_types.config_of(model_type), folder)
         build = tiny.build if model_type in tiny.MODELS else tiny_types.save
@@ -180,7 +180,7 @@ def expect_taken(config: transformers.PreTrainedConfig, folder: Path) -> None:
 
 
 def measured(types: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What is found of several types, by `model_type`."""
+    """The trials of several types, by `model_type`."""
     made = {}
     with tempfile.TemporaryDirectory() as root, warnings.catch_warnings():
         warnings.simplefilter("ignore")

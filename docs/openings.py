@@ -75,7 +75,7 @@ def vote_text(text: str, model: str) -> str:
 
 
 def answer_text(text: str, model: str) -> str:
-    """What the model says at the place that the offers are about, with its probability."""
+    """The model's answer at the place that the offers are about, with its probability."""
     answer = offers.answer_of(Run(model, text).recording())
     if answer is None:
         return "–"
@@ -88,7 +88,7 @@ def made_on(text: str, model: str) -> dict[str, Offer]:
 
 
 def measured(offer: Offer | None) -> str:
-    """What was measured for an offer, for a cell: "L1 H7: it 56 → 5 %, he 31 → 73 %"."""
+    """The measure of an offer, for a cell: "L1 H7: it 56 → 5 %, he 31 → 73 %"."""
     if offer is None:
         return "–"
     if offer.votes:
@@ -126,7 +126,7 @@ def opening(model: str) -> Iterator[str]:
 
 
 def counted(texts: Callable[[], list[str]], models: Sequence[str], most: int) -> Iterator[str]:
-    """How often each offer passes on some sentences, model by model."""
+    """The number of some sentences on which each offer passes, model by model."""
     yield "| model | sentences | leads | change | a head out | a word out | another model |"
     yield "|---|--|--|--|--|--|--|"
     some = texts()[:most]
@@ -177,7 +177,7 @@ def menu(models: Sequence[str], most: int) -> Iterator[str]:
 
 
 def tabs(model: str, most: int) -> Iterator[str]:
-    """What each view of the app opens on for a model's sentence: the first sentence of its first
+    """The opening of each view of the app on a model's sentence: the first sentence of its first
     panel, or why there is none."""
     yield "| tab | it opens on |"
     yield "|---|---|"

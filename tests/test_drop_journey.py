@@ -37,29 +37,21 @@ def drop(visitor: Visitor, name: str, content: bytes, kind: str = "") -> None:
 
 
 @browser_test
-def test_a_dropped_text_is_drawn(visitor: Visitor) -> None:
-    visitor.open()
-    drop(visitor, "a text.txt", "Kathmandu lies in Nepal.\n".encode("utf-8-sig"), "text/plain")
-    visitor.until("location.search.includes('Kathmandu')")
-    visitor.drawn()
-    assert "Nepal" in visitor.tokens()
-
-
-@browser_test
-def test_what_cannot_be_opened_is_said_in_a_sentence(visitor: Visitor) -> None:
+def test_a_dropped_text_and_a_recording_are_drawn_and_what_is_neither_is_said(
+    visitor: Visitor,
+) -> None:
     page = visitor.open().page
     address = page.url
     for name in ("picture.png", "report.pdf", "notes", "broken.txt"):
         drop(visitor, name, b"\x89PNG\xff\xfe\x00")
         expect(page.locator(SIGN)).to_have_text(SAY("other", name=name))
         assert page.url == address
-
-
-@browser_test
-def test_a_dropped_recording_is_opened(visitor: Visitor) -> None:
-    visitor.open()
+    drop(visitor, "a text.txt", "Kathmandu lies in Nepal.\n".encode("utf-8-sig"), "text/plain")
+    visitor.until("location.search.includes('Kathmandu')")
+    visitor.drawn()
+    assert "Nepal" in visitor.tokens()
     drop(visitor, "mine.npz", to_npz(Run("encoder", "Dogs bark loudly.").recording()))
-    expect(visitor.page.locator(".st-key-model_menu button").first).to_contain_text("(recording)")
+    expect(page.locator(".st-key-model_menu button").first).to_contain_text("(recording)")
     visitor.drawn()
     assert "bark" in visitor.tokens()
 

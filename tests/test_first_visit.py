@@ -4,6 +4,7 @@ leads to its head and word, and any text gives a headline or none."""
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -84,6 +85,17 @@ def test_what_is_offered_on_the_first_page_happens(visitor: Visitor) -> None:
     page.get_by_text(
         "Without head 7 of layer 1 the model says “he”, and no longer “it”"
     ).first.wait_for()
+
+
+def test_where_nothing_changes_an_answer_a_sentence_where_something_does_is_offered(
+    visitor: Visitor,
+) -> None:
+    quiet = "My claim was rejected because the adjuster said the roof was too old."
+    page = visitor.open(f"?text={quote(quiet)}").page
+    page.get_by_text("Nothing was found here that changes what the model says").wait_for()
+    page.get_by_role("button", name="Show a sentence where something does").click()
+    page.wait_for_selector("h1:has-text('2 of 3 tested heads take it for soup')")
+    page.locator(".offer", has_text="Change “it was cold” to “he was late”").wait_for()
 
 
 def test_what_is_pointed_at_in_the_lines_is_marked_in_the_matrix(visitor: Visitor) -> None:

@@ -6,8 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
-import sys
 from base64 import b64decode
 from dataclasses import replace
 from itertools import product
@@ -651,15 +649,6 @@ def test_a_step_whose_picture_cannot_be_made_has_its_words_alone() -> None:
     item = Item("/architecture?token=999", heading="Far", panel="architecture.flow")
     assert worksheet.pictured(item) is None
     assert "Far" in opened_text(worksheet.document(Lesson("x", (item,))))
-
-
-def test_a_worksheet_has_its_pictures_where_no_panel_was_named_before() -> None:
-    script = """
-from explorer.panels import worksheet
-from explorer.text.lesson import Item
-assert worksheet.pictured(Item("/?text=Hi+there&layer=1", panel="attention.head")) is not None
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,10 @@ def test_one_rule_names_the_noun_and_who_is_divided_says_why(model: str) -> None
             assert ("divided" in says) == (each.noun is None)
             if each.noun is not None:
                 assert f"tested heads take “{one.words[0]}” for “{one.words[1]}”" in says
-                assert "other sentences" in findings_text.right(each.n_votes, 3, one.tested)
+                right = findings_text.right(recording.model.fingerprint, each.n_votes, 3)
+                assert "other sentences" in right
+                assert ("two of three" in right) == (each.n_votes == 2)
+                assert "all three" in right, "more heads, more often right"
             elif said.count(most) > 1:
                 outvoted += 1
                 assert (
@@ -169,7 +172,7 @@ def test_the_headline_is_the_vote_of_the_tested_heads(text: str, says: str) -> N
     shown = screen({"tab": "heads", "text": text, "token": str(one.query)})
     on_show = HeadOnShow.of(shown.run, shown.chosen, shown.words())
     taught = "L2 H1 and L3 H2 learned from heads of minilm"
-    assert on_show.headline == says and on_show.tested.startswith(taught)
+    assert on_show.headline == says and on_show.taught.startswith(taught)
     assert all(
         f"finds the noun in {each.n_matches} of 48" in on_show.evidence for each in one.ballots
     )

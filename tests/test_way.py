@@ -112,7 +112,7 @@ def test_the_tab_heads_is_drawn_in_few_files() -> None:
         app.query_params["text"] = text
         clean(app.run())
 
-    expect_at_most(60, way(draw, read, "heads_tab"))
+    expect_at_most(58, way(draw, read, "heads_tab"))
 
 
 @pytest.mark.usefixtures("alone")

@@ -36,8 +36,8 @@ def words_of(tokens: Sequence[str], start: int, end: int) -> list[SpokenWord]:
 
 @dataclass(frozen=True, eq=False)
 class ReadWord:
-    """What a head read to say a word: the head, the word of the question that it reads most, as a
-    place among those words, and its weights on every token before (key)."""
+    """A word as a head writes it: the head, the word of the question that it reads most, as a place
+    among those words, and its weights on every token before (key)."""
 
     layer: int
     head: int
@@ -54,8 +54,8 @@ def on_words(weights: np.ndarray, words: Sequence[SpokenWord]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WithoutHead:
-    """What is left of a token without a head: its probability before and after, and the token that
-    leads then, with its probability."""
+    """A token without a head: its probability before and after, and the token that leads then, with
+    its probability."""
 
     before: float
     after: float

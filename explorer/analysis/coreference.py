@@ -229,7 +229,7 @@ def to_json(heads_by_model: Mapping[str, Mapping[str, CoreferenceHeads]]) -> str
 
 
 class Ballot(NamedTuple):
-    """What one head says: the word that the pronoun gives most, as its place among the words and
+    """The vote of one head: the word that the pronoun gives most, as its place among the words and
     its label, with that weight; and in how many of n test sentences the head finds the noun. noun:
     the place of the word's first mention, by which it is the same noun wherever it stands."""
 
@@ -260,13 +260,13 @@ class Vote(NamedTuple):
 
     @property
     def is_outvoted(self) -> bool:
-        """Whether two heads or more say one noun, and none is named: another is heaviest."""
+        """True where two heads or more vote for one noun, and another is heaviest."""
         said = [each.noun for each in self.ballots]
         return self.noun is None and max(map(said.count, said)) >= SUMMED
 
     @property
     def strength(self) -> tuple[int, float]:
-        """How clear it is beside other votes: the number of votes, and the weights of these."""
+        """The clearness beside other votes: the number of votes, and the weights of these."""
         return self.n_votes, sum(each.weight for each in self.ballots if each.noun == self.noun)
 
 
@@ -383,6 +383,6 @@ def _tests() -> Mapping[str, Mapping[int, Test]]:
 
 
 def tested_votes(fingerprint: str, n_votes: int) -> Test | None:
-    """How often so many votes of a model are right; None where that was not measured. `python -m
-    benchmarks.names --votes` measures it."""
+    """The share of votes of a model, so many together, that are right; None where that was not
+    measured. `python -m benchmarks.names --votes` measures it."""
     return _tests().get(fingerprint, {}).get(n_votes)

@@ -38,7 +38,7 @@ MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
 
 @dataclass(frozen=True, eq=False)
 class RecordingFacts:
-    """What is known of a recording. It holds the recording, and nothing keeps it; attentions go by
+    """The facts of a recording. It holds the recording, and nothing keeps it; attentions go by
     their names."""
 
     recording: Recording
@@ -99,20 +99,20 @@ class RecordingFacts:
 
     @kept
     def votes(self, attention: str) -> tuple[Vote, ...]:
-        """What the heads that find nouns in test sentences say of each pronoun, the clearest first;
-        none of a text in a language that the model has not read."""
+        """The votes of the heads that find nouns in test sentences, a pronoun each, the clearest
+        first; none of a text in a language that the model has not read."""
         if not self.is_learned() or self.unread_language():
             return ()
         return pronoun_votes(self.recording, self.attention(attention))
 
     @kept
     def unread_language(self) -> str:
-        """What the model has read, where the text is in another language; else ""."""
+        """The language that the model has read, where the text is in another language; else ""."""
         recording = self.recording
         return word_classes.unread_language(recording.model.name, recording.text)
 
     def vote_on(self, attention: str, token: int) -> Vote | None:
-        """What the heads say of a token of the rows; None where there is no vote on it."""
+        """The heads' vote on a token of the rows; None where there is no vote on it."""
         of = self.attention(attention)
         row = groups(self.recording, of, axes(self.recording, of))[0].of[token]
         return next((each for each in self.votes(attention) if each.row == row), None)
@@ -140,7 +140,7 @@ class RecordingFacts:
 
     @kept
     def reach(self, attention: str) -> tuple[np.ndarray, np.ndarray]:
-        """How far the heads of an attention look, see `head_naming.reach`."""
+        """The reach of the heads of an attention, see `head_naming.reach`."""
         return head_naming.reach(self.recording, self.attention(attention))
 
     # Words.

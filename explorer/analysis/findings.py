@@ -22,7 +22,7 @@ from explorer.analysis import (
     words,
 )
 from explorer.analysis.attention import axes, groups
-from explorer.analysis.coreference import Ballot, Test, Vote
+from explorer.analysis.coreference import Ballot, Vote
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
@@ -95,7 +95,6 @@ class Finding:
     other: tuple[str, float] = ("", 0.0)
     stands_for: bool = False
     ballots: tuple[Ballot, ...] = ()
-    tested: Test | None = None
 
     @property
     def at(self) -> tuple[int, int]:
@@ -1186,7 +1185,6 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
         other=(vote.heaviest, 0.0) if vote.is_outvoted else ("", 0.0),
         stands_for=True,
         ballots=vote.ballots,
-        tested=coreference.tested_votes(recording.model.fingerprint, vote.n_votes),
     )
 
 

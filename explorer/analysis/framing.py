@@ -157,7 +157,7 @@ def _is(result: Result, place: Place, datum: float | str, figure: Figure) -> boo
 
 
 def _reach(value: float) -> float:
-    """How far from a result a value may lie that is the same number."""
+    """The distance from a result within which a value is the same number."""
     return max(CLOSE * abs(value), LEAST)
 
 

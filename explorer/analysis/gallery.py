@@ -53,9 +53,9 @@ def _place(run: Run, word: str) -> tuple[int, tuple[Edit, ...]]:
 
 
 def lost_answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
-    """How much the likeliest word loses under edits, as a probability; two words with theirs before
-    and after: the one that led, and of the others the likeliest one under the edits. word: the one
-    that is hidden, "" for the next word after the text."""
+    """The probability that the likeliest word loses under edits; two words with theirs before and
+    after: the one that led, and of the others the likeliest one under the edits. word: the one that
+    is hidden, "" for the next word after the text."""
     at, hidden = _place(run, word)
     plain = _probabilities(run.under(hidden).recording(), at)
     edited = _probabilities(run.under((*hidden, *from_line(edits))).recording(), at)
@@ -80,7 +80,7 @@ def turned_answer(run: Run, edits: str = "", word: str = "") -> FindMeasure:
 
 
 def orders(run: Run, word: str) -> FindMeasure:
-    """How much a hidden word loses where the words come in another order: the median of
+    """The probability that a hidden word loses where the words come in another order: the median of
     `positions.other_orders`."""
     recording = run.recording()
     first, at = recording.streams[0], token_of(recording, word)
@@ -119,7 +119,7 @@ def _induction(recording: Recording, layer: int, head: int) -> float:
 
 
 def learned(run: Run, layer: int, head: int, step: int) -> FindMeasure:
-    """How much that weight grows from a step of the training to its end."""
+    """The growth of that weight from a step of the training to its end."""
     early = Run(f"{run.model}@{step}", run.text).recording()
     before, after = (_induction(each, layer, head) for each in (early, run.recording()))
     return FindMeasure(after - before, {"step": step, "before": before, "after": after})
@@ -244,6 +244,6 @@ MEASURES: Mapping[str, Callable[..., FindMeasure]] = {
 
 
 def measured(measure: str, model: str, text: str, told: Mapping[str, Any]) -> FindMeasure:
-    """What a measure gives of a text in a model. told: its other arguments. Raises KeyError for a
-    measure that is not there."""
+    """The result of a measure on a text in a model. told: its other arguments. Raises KeyError for
+    a measure that is not there."""
     return MEASURES[measure](Run(model, text), **told)

@@ -211,7 +211,7 @@ class MeasureContext(RecordingFacts):
         return depth_gradients(self.recording, stream)
 
     def recurrent_gradient(self) -> np.ndarray:
-        """What is left of a gradient at the last word of the first stream at each token of
+        """The share of a gradient at the last word of the first stream at each token of
         `gradients.from_word_to_word`, where untrained recurrent networks read its first states."""
         stream = self.recording.streams[0]
         places = gradients.from_word_to_word(stream)

@@ -48,7 +48,7 @@ class Guess(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the tested heads say of a pronoun, the best-tested head first: the nouns, and the one
+    """The vote of the tested heads on a pronoun, the best-tested head first: the nouns, and the one
     that is named."""
 
     nouns: tuple[str, ...]
@@ -62,7 +62,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Offer:
-    """What changes an answer: its kind, the words of an address that show it, and what was measured
+    """A change of an answer: its kind, the words of an address that show it, and what was measured
     before and after.
 
     address: choices by their names: `edits`, `text` or `model`, with `token`, the token of the
@@ -87,7 +87,7 @@ class Offer:
 
     @property
     def loss(self) -> float:
-        """What the word that led loses in probability; 0 for an offer that is about a vote."""
+        """The probability that the word that led loses; 0 for an offer that is about a vote."""
         return self.guesses[0].before - self.guesses[0].after if self.guesses else 0.0
 
 
@@ -116,12 +116,12 @@ def own_offers(recording: Recording) -> tuple[Offer, ...]:
 
 @dataclass
 class PassBudget:
-    """How many passes over a text may still be made."""
+    """The passes over a text that may still be made."""
 
     passes: float
 
     def take(self, n: int) -> int:
-        """How many of n passes more may be made; they count as made."""
+        """Take up to n passes more, and say how many."""
         taken = min(n, int(self.passes))
         self.passes -= taken
         return taken
@@ -132,7 +132,7 @@ class PassBudget:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a model says at one place.
+    """The word that a model gives at one place.
 
     recording: the pass that it is read from, in which the word is hidden where the model fills in
     words; token: the token that it is read at. place: the token that the answer is about, that
@@ -215,8 +215,8 @@ def travelling_word(recording: Recording) -> int | None:
 
 
 def _answer_at(plain: Recording, read: Recording, token: int, place: int) -> Answer | None:
-    """What is said of a place where a pass is read at a token; None where the word that stands
-    there does not lead."""
+    """The answer of a place where a pass is read at a token; None where the word that stands there
+    does not lead."""
     p, ids = probabilities(read, token), plain.streams[0].ids
     best = int(p.argmax())
     name = _plain_label(read, best)
@@ -246,9 +246,9 @@ def head_out(answer: Answer, work: PassBudget) -> Offer | None:
 
 @kept
 def of_head(recording: Recording, attention: str, layer: int, head: int) -> tuple[Offer, ...]:
-    """What is offered beside one head, two at most: to take it out where the answer turns without
-    it, to copy from the changed text what it writes there where the answer turns with that, and the
-    change of words that moves the vote."""
+    """The offers beside one head, two at most: to take it out where the answer turns without it, to
+    copy from the changed text what it writes there where the answer turns with that, and the change
+    of words that moves the vote."""
     if recording.edits:
         return ()
     answer, at = answer_of(recording), (attention, layer, head)
@@ -344,8 +344,8 @@ def contributions(answer: Answer) -> tuple[Heads, list[int]]:
 
 
 def _head_parts(answer: Answer, against: int) -> dict[str, np.ndarray]:
-    """What each head brings of the answer, by attention (layer, head); none where a model's code
-    does not show it."""
+    """The part of the answer that each head brings, by attention (layer, head); none where a
+    model's code does not show it."""
     recording = answer.recording
     made = {each.name: np.zeros(each.pattern.shape[:2]) for each in recording.attention}
     try:
@@ -384,8 +384,8 @@ def _words_tried(answer: Answer, grouped: words.Groups, by_key: np.ndarray) -> l
 def _turning(
     answer: Answer, tried: Sequence[tuple[Edit, ...]], telling: Sequence[bool] = ()
 ) -> tuple[int, tuple[Guess, ...]] | None:
-    """Which of some edits turns the answer and takes most of it away, of those that are `telling`
-    where one of these does, and the words before and after; None where none does."""
+    """The one of some edits that turns the answer and takes most of it away, of those that are
+    `telling` where one of these does, and the words before and after; None where none does."""
     best: tuple[tuple[bool, float], int, np.ndarray] | None = None
     for at, edits in enumerate(tried):
         after = answer.without(*edits)
@@ -535,8 +535,8 @@ def compare(recording: Recording, other: str) -> Offer | None:
 
 
 def between(run: Run, other: str, on: SharedVote, third: Iterable[str]) -> tuple[Offer, ...]:
-    """What is offered beside the votes of two models on a pronoun: other words with which both name
-    a noun, and not the two of now; and one of the `third` models whose heads name a noun too."""
+    """The offers beside the votes of two models on a pronoun: other words with which both name a
+    noun, and not the two of now; and one of the `third` models whose heads name a noun too."""
     a = run.recording()
     if a.edits or a.as_ids:
         return ()

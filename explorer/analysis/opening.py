@@ -300,22 +300,22 @@ VOTING = ("encoder", model_names.MINILM, model_names.SMOLLM2)
 CHEAP = 40_000_000  # parameters
 
 
-def voting_beside(run: Run, most: float = CHEAP) -> Iterator[str]:
-    """The other models of so many parameters at most whose heads vote on a short text; none for one
+def voting_beside(run: Run) -> Iterator[str]:
+    """The other models of at most `CHEAP` parameters whose heads vote on a short text; none for one
     on which its own heads do not."""
     recording, there = run.recording(), model_names.names()
     is_short = len(recording.streams[0].tokens) <= MAX_TOKENS
     if not (is_short and votes_in_text(recording)):
         return
     for name in VOTING:
-        if name != run.model and name in there and model_names.card(name)["n_parameters"] <= most:
+        if name != run.model and name in there and model_names.card(name)["n_parameters"] <= CHEAP:
             yield name
 
 
-def models_beside(run: Run, most: float = CHEAP) -> Iterator[tuple[str, tuple[SharedVote, ...]]]:
+def models_beside(run: Run) -> Iterator[tuple[str, tuple[SharedVote, ...]]]:
     """The other models whose tested heads vote on a pronoun of a short text as those of its own do,
-    each with their votes; it reads the text, in models of so many parameters at most."""
-    for name in voting_beside(run, most):
+    each with their votes; it reads the text, in models of at most `CHEAP` parameters."""
+    for name in voting_beside(run):
         try:
             found = shared_votes(run.recording(), Run(name, run.text).recording())
         except TimeLimit:
@@ -587,8 +587,8 @@ class Settled(NamedTuple):
 
 
 def settled(lens: Lens) -> Settled | None:
-    """Where the answer at the one token of a lens on all sites begins to lead for good; None for
-    one that leads from before the first layer on."""
+    """The site from which the answer at the one token of a lens on all sites leads for good; None
+    for one that leads from before the first layer on."""
     first = int(logit_lens.settled_sites(lens.rank)[0])
     sites, last = lens.sites, len(lens.sites) - 1
     is_before = not any(each.partition(".")[0].isdecimal() for each in sites[: first + 1])

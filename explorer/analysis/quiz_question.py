@@ -111,7 +111,7 @@ class Question:
 
     @property
     def second(self) -> AnswerOption:
-        """What is measured second: an answer, or what is none."""
+        """The second of what is measured: an answer, or what is none."""
         others = (each for each in self.choices if each is not self.answer)
         return self.rival or max(others, key=lambda each: each.value)
 

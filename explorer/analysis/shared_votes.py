@@ -24,8 +24,7 @@ class SharedVote(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Whether both name a noun, and the same one. A noun that is named has two votes or
-        more."""
+        """The agreement of both votes on a noun. One that is named has two votes or more."""
         if self.a.noun is None or self.b.noun is None:
             return "divided" if self.a.noun == self.b.noun else _DIVIDED[self.b.noun is None]
         return "agree" if self.a.noun == self.b.noun else "disagree"

@@ -97,8 +97,8 @@ def _words(
 
 
 def spaced(stream: Stream, text: str, of: Groups, ahead: int = 0) -> tuple[bool, ...]:
-    """Whether a space stands before each word of a stream over `text`, (group). ahead: how many
-    tokens before its own first one a word of `of` begins."""
+    """Mask of the words before which a space stands, of a stream over `text`, (group). ahead: how
+    many tokens before its own first one a word of `of` begins."""
     ends = [-1, *np.maximum.accumulate(stream.spans[:, 1]).tolist()]
     begins = [*stream.spans[:, 0].tolist(), -1]
     starts = [start + ahead for start in of.starts]

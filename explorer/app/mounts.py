@@ -78,12 +78,14 @@ def picture_list(addresses: Mapping[str, str], key: str) -> None:
     _pictures(data=codec.encode(header, {}), key=key)
 
 
-def offers(panel: str, key: str, on_select: Callable[[], None]) -> None:
+def offers(panel: str, works: str, key: str, on_select: Callable[[], None]) -> None:
     """Offer what changes an answer, once it is measured. panel: the address of the panel that says
-    it, below that of the app. When `on_select` is called, `st.session_state[key]["select"]` has the
-    address of what was pressed."""
+    it, below that of the app. works: the words of one on which something does, "" for none. When
+    `on_select` is called, `st.session_state[key]["select"]` has the address of what was pressed."""
     _offers(
-        data=codec.encode({"panel": panel, "token": panel}, {}), key=key, on_select_change=on_select
+        data=codec.encode({"panel": panel, "works": works, "token": panel}, {}),
+        key=key,
+        on_select_change=on_select,
     )
 
 
@@ -212,9 +214,9 @@ def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) ->
 
 @dataclass(frozen=True)
 class LeadCard:
-    """What a card names, says and leads to: the path and query of an address, "" for one whose id a
-    press tells. foot: a line below. law: what was measured of its law here, verdict: "holds" or
-    "fails". is_there: False for one that leads nowhere. picture: as `card_pictures.js` takes it."""
+    """A card: what it names, says and leads to: the path and query of an address, "" for one whose
+    id a press tells. foot: a line below. law: what was measured of its law here, verdict: "holds"
+    or "fails". is_there: False for one that leads nowhere. picture: for `card_pictures.js`."""
 
     id: str
     title: str

@@ -1,6 +1,6 @@
 // @ts-check
-// What is known to change an answer, asked for once the page stands and drawn when it is there; nothing
-// where nothing is known to.
+// What is known to change an answer, asked for once the page stands and drawn when it is there; where
+// nothing is, that, and a sentence on which something does.
 
 import { make, mount, redraw, until } from "./mount.js";
 import style from "./offers.css.js";
@@ -26,16 +26,29 @@ export default mount("offers", style, (view) => {
 
 /** Ask the server, which may have measured it already. @param {View} view @param {AbortSignal} signal */
 async function ask(view, signal) {
-  let table;
+  let table, finding;
   try {
     const answer = await fetch(new URL(view.header.panel, ROOT), { signal });
-    if (answer.ok) ({ table } = await answer.json());
+    if (answer.ok) ({ table, finding } = await answer.json());
   } catch {
     // the page stands without them
   }
   if (signal.aborted) return;
   view.root.classList.toggle("none", !table?.kind.length);
-  if (table) draw(view, table);
+  if (table?.kind.length) return draw(view, table);
+  const { works } = view.header;
+  if (!table || !works) return;
+  const lead = make(
+    "button",
+    { type: "button", class: "offer" },
+    make("span", "what", say("works")),
+  );
+  lead.onclick = () => view.send("select", { address: works });
+  redraw(view, [
+    make("h3", "", say("title")),
+    make("p", "", finding),
+    make("ol", "", make("li", "", lead)),
+  ]);
 }
 
 /** @param {View} view @param {Record<string, string[]>} table */
@@ -46,20 +59,20 @@ function draw(view, table) {
     result: table.result[at],
     address: table.address[at],
   }));
-  const shown = rows.slice(0, MOST);
-  if (!shown.length) return;
-  const list = shown.map(({ kind, label, result, address }) =>
-    make(
-      "li",
-      "",
+  const list = rows
+    .slice(0, MOST)
+    .map(({ kind, label, result, address }) =>
       make(
-        "button",
-        { type: "button", class: "offer", onclick: () => view.send("select", { address }) },
-        make("span", `sign ${kind}`),
-        make("span", "what", label),
-        make("span", "result", result),
+        "li",
+        "",
+        make(
+          "button",
+          { type: "button", class: "offer", onclick: () => view.send("select", { address }) },
+          make("span", `sign ${kind}`),
+          make("span", "what", label),
+          make("span", "result", result),
+        ),
       ),
-    ),
-  );
+    );
   redraw(view, [make("h3", "", say("title")), make("ol", "", ...list)]);
 }

@@ -142,7 +142,7 @@ function headsOf(pen, figure, votes, width, isColumn) {
   const fit = (width - gap * (votes.length - 1)) / votes.length;
   const isRow = !isColumn && fit >= 6.5 * letter;
   const [wide, high] = isRow ? [fit, 3.9 * letter] : [width, 2.9 * letter];
-  const note = isColumn && figure.bar ? pen.lines(figure.bar, width, { size: 0.9 }) : [];
+  const note = figure.bar ? pen.lines(figure.bar, width, { size: 0.9 }) : [];
   const rows = isRow ? 1 : votes.length;
   const all = rows * (high + gap) - gap;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
@@ -264,6 +264,8 @@ function stacked(pen, figure, { word, noun, head, number }, [x, y, width, height
   const left = x + 0.8 * letter;
   name(pen, left, y + 1.5 * letter, nounOf(figure.labels[word]), noun, width - 1.4 * letter);
   pen.text(left, y + 2.85 * letter, head || number, { size: 0.95, alpha: 0.75 });
+  const right = { size: 0.95, alpha: 0.75, anchor: /** @type {const} */ ("end") };
+  if (head && number) pen.text(x + width - 0.8 * letter, y + 2.85 * letter, number, right);
 }
 
 // ---- the sentence --------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ def _dpi(size: tuple[float, float]) -> float:
 
 
 def how(sheet: Sheet) -> dict[str, object]:
-    """What `figure_file.js` takes to draw on a sheet."""
+    """The options with which `figure_file.js` draws on a sheet."""
     drawn: dict[str, object] = {
         "colours": bundle.colours("dark") if sheet.dark else bundle.colours("light") | WHITE,
         "font": widths(),

@@ -334,25 +334,24 @@ def votes(
     head votes on it.
     """
     selection = select(run, 0, 0, token or 0, attention)
-    words, of = sentences(CONCEPT, "votes"), selection.attention
+    words, of, recording = sentences(CONCEPT, "votes"), selection.attention, selection.recording
     vote = None if token is None else selection.facts.vote_on(of.name, selection.query)
     if vote is None:
         word = findings_text.quoted(selection.axes.rows[selection.query])
         raise ValueError(words("no_pronoun") if token is None else words("no_vote", word=word))
-    groups = word_groups(selection.recording, of.query)
+    groups = word_groups(recording, of.query)
     opened = {"attention": selection.name} if selection.name else {}
     keys = tuple(
         {"layer": each.layer, "head": each.head, "token": groups.starts[vote.row], **opened}
         for each in vote.ballots
     )
     side = vote_lines.Side(vote, keys)
-    figure = vote_lines.sentence_votes(selection.recording, of.query, (side,), True)
+    figure = vote_lines.sentence_votes(recording, of.query, (side,), True)
     row = groups.starts[vote.row], *of.pattern.shape[2:]
-    one = vote_finding(selection.recording, of, vote)
+    one = vote_finding(recording, of, vote)
     says = findings_text.statement(one, findings_text.quoted)
-    recording = selection.recording
     unread = findings_text.unread(unread_part(recording.model.name, recording.text))
-    right = findings_text.right(vote.n_votes, len(vote.ballots), one.tested)
+    right = findings_text.right(recording.model.fingerprint, vote.n_votes, len(vote.ballots))
     return Panel(
         title=words("title"),
         finding=" ".join(filter(None, (f"{says}.", unread or right, words("hint")))),
@@ -443,9 +442,11 @@ def reads(
         )
         lines.append(line)
     figure = vote_lines.sentence_lines(recording, of.query, read.row, lines)
+    n = int((groups.of == read.keys[0]).sum())
     where = words(
         "where",
         heads=len(selection.heads),
+        together=words("together", n=n) if n > 1 else "",
         share=whole_percent(read.weights[0]),
         uniform=whole_percent(read.uniform),
         **at,

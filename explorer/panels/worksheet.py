@@ -101,14 +101,14 @@ def pictured(item: Item) -> Panel | None:
         return None
 
 
-def picture_address(item: Item, ending: str = "svg") -> str:
-    """The address of the panel of a step as a file, below that of the app; "" where it has none."""
+def picture_address(item: Item) -> str:
+    """The address of the panel of a step as SVG, below that of the app; "" where it has none."""
     try:
         run, choices = _choices(item)
     except UNSHOWN:
         return ""
     words = address.words_of_run(run, _chosen(item).get("target", ""))
-    return address.of_words(item.panel, words | choices, ending)
+    return address.of_words(item.panel, words | choices, "svg")
 
 
 def _choices(item: Item) -> tuple[Run, dict[str, str]]:

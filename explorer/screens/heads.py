@@ -296,7 +296,7 @@ class HeadOnShow:
 
     @property
     def evidence(self) -> str:
-        """What the headline rests on, of a head that votes how often it was right; "" of another
+        """The evidence of the headline, of a head that votes how often it was right; "" of another
         head where no finding is told."""
         one, on = self.one, self.selection
         if one is None or self.is_alone:
@@ -308,17 +308,25 @@ class HeadOnShow:
 
     @property
     def tested(self) -> str:
-        """Note on whether the head of a pronoun and a noun finds nouns in test sentences, of a vote
-        on the heads that were taught it; "" for any other finding, and where the model's heads were
-        not tested."""
+        """Note on whether the head of a pronoun and a noun finds nouns in test sentences; "" for a
+        vote, for any other finding, and where the model's heads were not tested."""
         one, on = self.one, self.selection
-        if one is None or not one.stands_for or not coreference.is_tested(on.recording):
+        if one is None or one.ballots or not one.stands_for:
+            return ""
+        if not coreference.is_tested(on.recording):
             return ""
         card = model_card.facts(on.recording.model.name)
-        if one.ballots:
-            return model_descriptions.taught_in_menu(card)
         taught = model_descriptions.taught_head(card, (on.layer, on.head))
         return " ".join(filter(None, (attention_text.tested(self.view.head), taught)))
+
+    @property
+    def taught(self) -> str:
+        """Note beside a vote on the heads that learned from another model's; "" where none did."""
+        if self.one is None or not self.one.ballots:
+            return ""
+        return model_descriptions.taught_in_menu(
+            model_card.facts(self.selection.recording.model.name)
+        )
 
     @property
     def place(self) -> str:
@@ -381,8 +389,8 @@ class HeadOnShow:
 
     @property
     def who_attends(self) -> str:
-        """Who attends to whom, of one attention of several and of one under a mask; "" for any
-        other."""
+        """The streams of rows and keys, of one attention of several and of one under a mask; "" for
+        any other."""
         of = self.selection.attention
         if len(self.selection.recording.attention) == 1 and all(
             sees_all(mask) for _, mask in of.masks
@@ -395,7 +403,7 @@ class HeadOnShow:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the picture of the head leaves out, and what its rows are named after."""
+        """Notes on what the picture of the head leaves out and its rows are named after."""
         left_out = attention_analysis.notes(self.view.matrix_view, self.view.choices)
         lines = [" ".join((*map(literal, left_out), TAB("measured_on_all")))] if left_out else []
         if self.selection.is_across:
@@ -421,6 +429,6 @@ class HeadOnShow:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """How the head was classified: the cells that support its name, and the table of its
+        """The classification of the head: the cells that support its name, and the table of its
         measures, each "" where there are none."""
         return attention.evidence(self.view), head_naming_text.table(self.view.head)

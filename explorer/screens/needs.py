@@ -1,5 +1,5 @@
-"""What keeps a tab from being shown for a model: the sentence that says so, the model that is shown
-instead, and the others that fit."""
+"""The need that keeps a tab from being shown for a model: the sentence that says so, the model that
+is shown instead, and the others that fit."""
 
 from __future__ import annotations
 
@@ -129,11 +129,11 @@ class Unmet:
 
     @property
     def sentence(self) -> str:
-        """Why there is nothing to show of a recording."""
+        """The reason why there is nothing to show of a recording."""
         return templates.sentences("frame", "recorded")(self.tab)
 
     def instead(self, replacement: str) -> tuple[str, str]:
-        """Why another model is shown than the chosen one, and which others fit."""
+        """The reason why another model is shown than the chosen one, and which others fit."""
         need, name = NEEDS[places.ROWS[self.tab].needs], literal(model_names.title(self.model))
         why = f"{name} {need.why(self.model)}"
         shown = literal(model_names.title(replacement))
@@ -149,7 +149,7 @@ def is_ready(model: str) -> bool:
 
 
 def title(tab: places.Tab, model: str) -> str:
-    """What a tab is called for a model."""
+    """The title of a tab for a model."""
     if not tab.titles or model_names.is_recorded(model) or not is_ready(model):
         return tab.title
     facts = model_card.facts(model)
@@ -157,8 +157,8 @@ def title(tab: places.Tab, model: str) -> str:
 
 
 def unmet(tab: str, model: str) -> Unmet | None:
-    """What keeps a tab from being shown for a model, None where nothing does. A model that is not
-    in memory yet is judged when it is."""
+    """The need that keeps a tab from being shown for a model, None where nothing does. A model that
+    is not in memory yet is judged when it is."""
     needs = places.ROWS[tab].needs
     if model_names.is_recorded(model):
         return Unmet(tab, model) if needs else None

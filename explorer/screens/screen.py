@@ -69,7 +69,7 @@ class LowerPanel:
 
 @dataclass(frozen=True, repr=False)
 class Screen:
-    """What an address shows: a tab, the run that its panels are of, and the choices of these by
+    """All that an address shows: a tab, the run that its panels are of, and the choices of these by
     their arguments. Two are equal where their run is the same and the same is chosen.
 
     notes: what the tab says of the run, such as which model it shows instead of the one that is
@@ -190,7 +190,7 @@ class Screen:
 
 
 def screen(words: str | Mapping[str, str]) -> Screen:
-    """What an address of the app shows, or its words by their names: "?tab=weight&word=it",
+    """The screen of an address of the app, or of its words by their names: "?tab=weight&word=it",
     {"tab": "weight", "word": "it"}. What they say nothing of is what a page opens on; a Notice says
     which of them are not followed.
 

@@ -14,7 +14,7 @@ from math import isfinite
 from pathlib import Path
 
 from explorer.analysis import findings
-from explorer.analysis.coreference import Ballot, Test
+from explorer.analysis.coreference import Ballot, tested_votes
 from explorer.analysis.findings import Finding
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
 from explorer.figures.formatting import (
@@ -111,7 +111,6 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
         "n_most": max(map(said.count, said), default=0),
         "heaviest": mark(one.other[0]),
         "ballots": " ".join(ballot(each, mark) for each in one.ballots),
-        "right": right(one.n_votes, len(one.ballots), one.tested),
         "repeats": plural(counts.get("rows", 0), "repeated word"),
         "state": int(one.value) + 1 if one.kind == findings.SETTLED else 0,
         "others": one.chance + 1,
@@ -125,13 +124,16 @@ def all_heads(n: int) -> str:
     return WORDS("both_heads") if n == 2 else WORDS("all_heads", n=FEW[n])
 
 
-def right(n_votes: int, n: int, tested: Test | None) -> str:
-    """How often so many of n heads that say the same noun are right; "" where that was not
-    measured."""
-    if not tested:
+def right(fingerprint: str, n_votes: int, n: int) -> str:
+    """The share of test sentences in which so many of the n heads of a model that vote are right
+    where they say the same noun, and of all of them; "" where that was not measured."""
+    some, every = (tested_votes(fingerprint, votes) for votes in (n_votes, n))
+    if not some:
         return ""
-    which = "most_agree" if n_votes < n else "both_agree" if n == 2 else "all_agree"
-    return WORDS("right", heads=WORDS(which, votes=FEW[n_votes], n=FEW[n]), **tested._asdict())
+    all_of = WORDS("both_agree") if n == 2 else WORDS("all_agree", n=FEW[n])
+    of_some = all_of if n_votes == n else WORDS("most_agree", votes=FEW[n_votes], n=FEW[n])
+    more = WORDS("right_of_all", heads=all_of, **every._asdict()) if every and n_votes < n else ""
+    return WORDS("right", heads=of_some, more=more, **some._asdict())
 
 
 def unread(language: str) -> str:
@@ -141,7 +143,7 @@ def unread(language: str) -> str:
 
 
 def ballot(one: Ballot, mark: Mark = marked) -> str:
-    """What a head says of a pronoun, and in how many test sentences it finds the noun."""
+    """A line on the noun of a head's vote, and in how many test sentences it finds the noun."""
     return WORDS(
         "ballot", **one._asdict() | {"word": mark(one.word), "weight": hundredths(one.weight)}
     )

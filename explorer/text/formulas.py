@@ -459,7 +459,7 @@ class Formula:
         return Measure(check.error / max(1.0, check.largest), slots=slots)
 
     def filled(self, numbers: Mapping[str, Number]) -> tuple[Node, ...]:
-        """What it is at one place, symbols above numbers, as far as these make it true."""
+        """The formula at one place, symbols above numbers, as far as these make it true."""
         lines = (below(*each, numbers, self.symbols) for each in self.numbers) if numbers else ()
         return tuple(line for line in lines if line is not None)
 

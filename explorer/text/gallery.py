@@ -52,7 +52,7 @@ class Find:
         return drawn(self.picture, self.numbers)
 
     def measured(self) -> FindMeasure:
-        """What is measured now. It reads the text in the model."""
+        """The measure now. It reads the text in the model."""
         return gallery.measured(self.measure, self.model, self.text, self.of)
 
 

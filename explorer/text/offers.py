@@ -15,7 +15,7 @@ CONCEPT = "offers"
 
 
 def what(offer: Offer, mark: Mark = marked) -> str:
-    """What is offered: "Take out L1 H7, which reads *cold*"."""
+    """The offer in words: "Take out L1 H7, which reads *cold*"."""
     words = sentences(CONCEPT, offer.kind)
     if offer.kind == offers.HEAD:
         slots = {"layer": offer.layer, "head": offer.head}
@@ -32,7 +32,7 @@ def what(offer: Offer, mark: Mark = marked) -> str:
 
 
 def result(offer: Offer, mark: Mark = marked) -> str:
-    """What is known to happen: "All three heads move to *waiter*."."""
+    """The measured result in words: "All three heads move to *waiter*."."""
     words = sentences(CONCEPT, offer.kind)
     return RESULTS[offer.kind](offer, mark, words)
 

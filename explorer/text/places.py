@@ -562,7 +562,7 @@ FORMULA_FIRST = {name for row in ROWS.values() if row.formula_first for name in 
 
 
 def labels(tab: Tab) -> dict[str, str]:
-    """What the rows of a tab are called among each other, by their ids; none of a tab of one."""
+    """The labels of the rows of a tab, by their ids; none of a tab of one."""
     return {tab.id: tab.label} | {each.id: each.title for each in tab.beside} if tab.beside else {}
 
 

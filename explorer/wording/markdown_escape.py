@@ -38,7 +38,7 @@ def in_html(line: str) -> str:
 
 
 def of_text(escaped: str) -> str:
-    """What is of a text or a model as HTML that no browser translates, in its own direction."""
+    """Text of a reader or a model as HTML that no browser translates, in its own direction."""
     return f'<span translate="no" class="notranslate" dir="auto">{escaped}</span>'
 
 

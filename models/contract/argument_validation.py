@@ -84,8 +84,8 @@ def ids_of(source: Any, separator: int | None = None) -> tuple[int, ...]:
 
 
 def target_of(target: Any) -> str | tuple[int, ...] | None:
-    """What a translator's decoder reads: a text, token ids, also none of them, or None for its own
-    translation. Raises as `text_or_ids`."""
+    """The input of a translator's decoder: a text, token ids, also none of them, or None for its
+    own translation. Raises as `text_or_ids`."""
     return target if target is None or isinstance(target, str) else ids_of(target)
 
 

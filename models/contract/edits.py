@@ -60,7 +60,7 @@ class Edit:
 
     @property
     def place(self) -> str:
-        """Where in a pass it changes an array, as `edits_at` takes it; "" where it changes none."""
+        """The place in a pass where it changes an array, for `edits_at`; "" for none."""
         return ""
 
     @property
@@ -125,9 +125,9 @@ def edits_at(edits: Sequence[Edit], place: str) -> list[Any]:
 def edited(
     x: Any, edits: Sequence[Edit], place: str, head: int | None = None, allowed: Any = None
 ) -> Any:
-    """What stands at a place as edits leave it, an array or a tensor: x itself where there are
-    none, else a copy. x is (..., token, width), or of attention (..., head, query, width); of one
-    head alone where `head` names it. allowed: as `Edit.on` takes it, of the shape of x."""
+    """The array or tensor of a place as edits leave it: x itself where there are none, else a copy.
+    x is (..., token, width), or of attention (..., head, query, width); of one head alone where
+    `head` names it. allowed: as `Edit.on` takes it, of the shape of x."""
     found = edits_at(edits, place) if edits else []
     if not found:
         return x
@@ -633,7 +633,7 @@ class WithNumbers(Edit):
 
     @property
     def rows(self) -> int | None:
-        """How many tokens it has a vector for, None where all have the same."""
+        """The number of tokens that it has a vector for, None where all have the same."""
         values = getattr(self, "values", None)
         return None if values is None or values.array.ndim == 1 else len(values.array)
 

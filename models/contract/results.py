@@ -356,7 +356,7 @@ class FFNActivations:
 
     @property
     def update(self) -> np.ndarray:
-        """What the FFN wrote, (d_model)."""
+        """The update of the FFN, (d_model)."""
         return self.after @ self.rows + self.bias
 
     def strongest(self, n: int) -> np.ndarray:
@@ -527,7 +527,7 @@ class Sweep:
 
     @property
     def places(self) -> int:
-        """How many effects are to come."""
+        """The number of effects that are to come."""
         return len(self.rows) * len(self.columns)
 
     @property
@@ -556,8 +556,8 @@ Norm = tuple[np.ndarray, np.ndarray, float, bool]
 
 @dataclass(frozen=True)
 class OneList:
-    """What a model says to one list: its tokens, what is right for each place, and what the model
-    says there, after the right ones before it."""
+    """The answers of a model to one list: its tokens, what is right for each place, and what the
+    model says there, after the right ones before it."""
 
     given: tuple[str, ...]
     right: tuple[str, ...]
@@ -565,5 +565,5 @@ class OneList:
 
     @property
     def n_right(self) -> int:
-        """How many of the tokens that it says are right."""
+        """The number of tokens of its answer that are right."""
         return sum(map(str.__eq__, self.right, self.said))

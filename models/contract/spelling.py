@@ -16,7 +16,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def there_are(word: str, names: Iterable[str]) -> str:
-    """What to say of a name that is not there: the nearest one, else all that are."""
+    """A sentence on a name that is not there: the nearest one, else all that are."""
     listed = [*map(str, names)]
     if near := nearest(word, listed):
         return f"the nearest is {near!r}"

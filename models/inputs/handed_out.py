@@ -254,8 +254,8 @@ def expect_shape(pattern: np.ndarray, n: int, n_keys: int | None = None) -> None
 
 
 def labels_of(tokens: Any) -> tuple[str, ...]:
-    """What each token is called: labels, token ids of one text, or what a tokenizer hands out for
-    one text. Raises TypeError for what is none of these, and ValueError for several texts."""
+    """The label of each token: labels, token ids of one text, or what a tokenizer hands out for one
+    text. Raises TypeError for what is none of these, and ValueError for several texts."""
     encodings = getattr(tokens, "encodings", None)  # of a fast tokenizer
     if encodings:
         if len(encodings) > 1:

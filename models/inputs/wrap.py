@@ -111,7 +111,7 @@ def unwrapped(model: Any) -> Any:
 
 
 def _instead_of(model: Any) -> str:
-    """What to give in the place of what is no model, as the end of a sentence."""
+    """The advice what to give in the place of what is no model, as the end of a sentence."""
     if isinstance(model, str):
         return f"; headlight.load('hub:{model}') loads a model by its name or folder"
     if isinstance(inner := getattr(model, "model", None), nn.Module) and hasattr(inner, "config"):

@@ -190,8 +190,8 @@ def record_text(run: TrainingProcess, text: str, step: int | None = None) -> Rec
 
 
 def read_list(run: TrainingProcess, text: str, step: int | None = None) -> OneList:
-    """What a training's model, as it is now or after so many steps, says to the tokens of a text as
-    a list; one that learns a text, to the first of those held out. Raises ValueError as
+    """The answer of a training's model, as it is now or after so many steps, to the tokens of a
+    text as a list; one that learns a text, to the first of those held out. Raises ValueError as
     `record_text`."""
     from random import Random
 

@@ -513,8 +513,8 @@ def classes_of(model: HFModel) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ClassHead:
-    """What makes a classifier's scores of the last vector of one token: scores = `weight` (class,
-    width) @ vector + `offset` (class), of that vector or of activation(dense(vector)).
+    """The head that makes a classifier's scores of the last vector of one token: scores = `weight`
+    (class, width) @ vector + `offset` (class), of that vector or of activation(dense(vector)).
 
     token: its place in the text, 0 or -1. name: of the activation, "" where the vector itself is
     read."""
@@ -555,8 +555,8 @@ def class_head_of(model: HFModel) -> ClassHead | None:
 
 
 def _traced_class(model: HFModel) -> tuple[list[TensorEvent], Tensor, Tensor]:
-    """What comes by where a classifier reads a short text, the last vectors of its last stream,
-    (token, d_model), and the scores, (class)."""
+    """The tensors of a pass in which a classifier reads a short text, the last vectors of its last
+    stream, (token, d_model), and the scores, (class)."""
     inputs, scores = sorted_inputs(model.network, model.start), list[Tensor]()
     with model.lock, evaluating(model.network):
         log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
@@ -885,7 +885,7 @@ def target_of(
 
 
 def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...] | None) -> Tokens:
-    """What the decoder of a classifier of two parts reads: the text, moved on by the token that it
+    """The input of a two-part classifier's decoder: the text, moved on by the token that it
     begins with. Raises ValueError for another text, and for one without the token that is last."""
     read, name, end = reading.tokens, model.card.name, model.network.config.eos_token_id
     if target not in (None, reading.text, read.ids[:-1]):

@@ -337,7 +337,7 @@ class PatchRun:
         return float(found[self.ids[0]] - found[self.ids[1]])
 
     def n_layer(self, attention: str) -> int:
-        """How many layers an attention has."""
+        """The number of layers of an attention."""
         return self.model.plan.n_layer[attention]
 
     def stream_of(self, attention: str) -> str:
@@ -660,7 +660,7 @@ def _tensor_at(model: HFModel, trace: ForwardPass, output: Any, place: Place) ->
 
 
 def _source_at(model: HFModel, place: tuple[str, str]) -> tuple[HookPoint, float]:
-    """Where a site of a stream is heard, and its factor. Raises ValueError for a sum of several."""
+    """The hook of a site of a stream, and its factor. Raises ValueError for a sum of several."""
     stream, site = place
     plan = next(each for each in model.plan.streams if each.name == stream)
     source, *more = dict(plan.sites)[site]

@@ -70,8 +70,8 @@ class CutPaths:
         self._at_ends: list[tuple[str, int, Tensor]] = []
 
     def changes(self) -> Iterator[tuple[HookPoint, Change]]:
-        """What becomes of the outputs before the states that paths lead to. Raises ValueError for
-        one that is not heard as one tensor."""
+        """The change of the outputs before the states that paths lead to. Raises ValueError for one
+        that is not heard as one tensor."""
         for (layer, to, _), heads in self.by_end.items():
             if to == "resid":
                 (place, factor), *more = self.sites[f"{layer - 1}.ffn.wrote"]

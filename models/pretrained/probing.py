@@ -575,8 +575,8 @@ def body_of(model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.inference_mode()
 def own_output(model: PreTrainedModel, inputs: dict[str, Tensor]) -> ModelOutput:
-    """What a model's own code gives of the probe, with all that it is asked for. Raises whatever it
-    raises."""
+    """The output of a model's own code on the probe, with all that it is asked for. Raises whatever
+    it raises."""
     asked = {"output_attentions": True, "output_hidden_states": True, "use_cache": False}
     return body_of(model)(**inputs, **asked)
 

@@ -460,8 +460,8 @@ def _fill_rows_of_lens(
 
 
 def _n_above(scores: Tensor, score: Tensor, room: np.ndarray) -> list[int]:
-    """How many scores (token, id) are larger than one (token, 1), by token. room (token, id) bool:
-    written over; numpy counts in it some ten times faster than torch."""
+    """The number of scores (token, id) that are larger than one (token, 1), by token. room (token,
+    id) bool: written over; numpy counts in it some ten times faster than torch."""
     np.greater(scores.numpy(), score.numpy(), out=room)
     return [int(np.count_nonzero(row)) for row in room]
 

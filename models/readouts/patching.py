@@ -192,7 +192,7 @@ class OwnRun:
         self.donor = self._difference(self._donor[name][end])
 
     def n_layer(self, attention: str) -> int:
-        """How many layers an attention has."""
+        """The number of layers of an attention."""
         return len(self.model.attentions[attention])
 
     def stream_of(self, attention: str) -> str:

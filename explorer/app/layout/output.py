@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -22,6 +22,7 @@ from explorer.text import glossary, places
 from explorer.wording.markdown_escape import literal
 from explorer.wording.templates import sentences
 from models.contract.recording_file import to_npz
+from models.example_texts import OPENING_TEXT
 from models.runtime.run import Run
 
 WORDS = sentences("frame", "table")
@@ -158,14 +159,16 @@ def show_panel(
 
 
 def offers(panel: str, run: Run, choices: Mapping[str, object] | None = None) -> None:
-    """What a panel of offers, by its name, tells of a run under these choices; the browser asks for
-    it once the page stands. Nothing of a run that covers a word: an offer tells what it is."""
+    """Draw the offers of a panel, by its name, on a run under these choices; the browser asks for
+    it once the page stands. Where nothing changes what is said of a text it offers a sentence where
+    something does. Nothing of a run that covers a word: an offer tells what it is."""
     if run.covered is not None:
         return
     more = {name: str(value) for name, value in (choices or {}).items()}
     words = {"model": run.model, "text": run.text, **more}
     if url_state.fits_address(run.text) and models.has_every_visitor(run.model):
-        mounts.offers(address.of_words(panel, words, "json"), "offers", _take_offer)
+        works = "" if more or run.text == OPENING_TEXT else urlencode({"text": OPENING_TEXT})
+        mounts.offers(address.of_words(panel, words, "json"), works, "offers", _take_offer)
 
 
 def _take_offer() -> None:

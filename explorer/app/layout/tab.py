@@ -36,7 +36,7 @@ SHORT = 16  # letters of a label that a narrow menu holds
 
 @dataclass(frozen=True)
 class Hand:
-    """What is drawn by hand on a tab, of its screen.
+    """All that is drawn by hand on a tab, of its screen.
 
     read: as of `current_recording.tab`, where it is not the text on screen with what the row reads
     of it. top: draws into the bar at the top what its subject is chosen by, from the run that was
@@ -135,7 +135,7 @@ def lead_room() -> DeltaGenerator:
 
 
 def _lead_of_alone(tab: Tab) -> None:
-    """What leads from the panels that a tab opens on to its own ones, and back."""
+    """A button that leads from the panels that a tab opens on to its own ones, and back."""
     alone = tab.alone
     if alone is None or not alone.is_there:
         return

@@ -338,7 +338,7 @@ class Reader:
 
 
 def requested_page(message: Message) -> tuple[object, ...]:
-    """What a message asks for: the page, its address and what its controls hold; () for another
+    """The request of a message: the page, its address and what its controls hold; () for another
     message."""
     try:
         back_message = BackMsg.FromString(message.get("bytes") or b"")

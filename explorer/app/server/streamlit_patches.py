@@ -199,7 +199,7 @@ _gathered: Any = SessionState.filtered_state
 
 
 class SessionValues(Mapping[str, Any]):
-    """What `st.session_state` says now under each key: of a widget that has a key its value."""
+    """The values of `st.session_state` now under each key: of a widget that has a key its value."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state

@@ -66,8 +66,8 @@ def is_allowed(name: str) -> bool:
     if model_names.is_recorded(name):
         return name in opened_models() and not _of_all_visitors.get()
     return (
-        registry.without_changes(name) in server_models()
-        or base in registry.names()
+        model_names.is_local(name)
+        or registry.without_changes(name) in server_models()
         or base in server_models()
         and name in registry.checkpoints(base)
         or not (settings().public or _of_all_visitors.get())

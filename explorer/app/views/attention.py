@@ -126,9 +126,12 @@ def offer_tour() -> None:
 # ---- one head ------------------------------------------------------------------------
 
 
-def vote(shown: Screen, panel: Panel) -> None:
-    """What the tested heads say of a pronoun; a press opens one of them, or another word."""
+def vote(shown: Screen, panel: Panel, taught: str) -> None:
+    """Draw the vote of the tested heads on a pronoun, and which were taught it; a press opens one
+    of them, or another word."""
     mounts.panel(panel.bare, "vote", partial(take_vote, shown, panel.name))
+    if taught:
+        st.caption(taught)
     export_menu.offer_panel(panel)
 
 
@@ -179,7 +182,7 @@ def show_vote() -> None:
 
 
 def also_found(one: HeadOnShow) -> None:
-    """What else is found in the text; a press opens it."""
+    """List the other findings of the text; a press opens one."""
     others = [each for each in one.listed if each != one.one]
     if not others:
         return
@@ -268,7 +271,7 @@ def heads_tab(
     picture = shown.panel(one.sentence or "attention.head")
     if one.sentence:
         with room.container():
-            vote(shown, picture)
+            vote(shown, picture, one.taught)
     with left:
         if not one.sentence:
             head_selection(one, shown.chosen)

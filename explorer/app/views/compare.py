@@ -131,7 +131,7 @@ FIELD, MENU = 360, 240  # pixels
 
 
 def other_run(run: Run, bar: DeltaGenerator, kind: str, other_swap: bool) -> None:
-    """What B is chosen by, and all that stands in its menu."""
+    """Draw the menu of B with all that B is chosen by."""
     if visit.wanted_model or (run.model, run.text) != (visit.model, visit.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     with bar:

@@ -589,7 +589,7 @@ def edit_model(
 
 
 def _show_effect(on: Edited, lead: DeltaGenerator) -> None:
-    """What the edits change where there are some or the text is long; else what is left of the
+    """Show what the edits change where there are some or the text is long; else what is left of the
     answer without each word, and the experiments. The first of these is the headline, in `lead`."""
     is_edited = on.run.edits or len(on.plain.streams[0].tokens) > interventions.MAX_TOKENS
     panel, at = interventions.experiments, on.first

@@ -209,7 +209,7 @@ def _press(key: str, label: str, icon: str, act: Callable[..., None], *args: Any
 
 
 def _choice() -> None:
-    """Which of several lessons is open."""
+    """Draw the menu of several own lessons."""
     if len(names := list(visit.own_lessons)) < 2:
         return
     title = lambda name: visit.own_lessons[name].title or WORDS("untitled")
@@ -261,7 +261,7 @@ def _load() -> None:
 
 
 def _offered(lesson: Lesson) -> None:
-    """What a lesson of a file will show, and the press that takes it."""
+    """Show what a lesson of a file has, and the button that takes it."""
     tabs = dict.fromkeys(places.title(lesson_text.parts(each.address)[0]) for each in lesson.items)
     subjects = dict.fromkeys(_subject(each) for each in lesson.items)
     with st.container(border=True):
@@ -312,7 +312,7 @@ def _edit(step: int, at: int, item: Item) -> None:
 
 
 def _picture(step: int, item: Item) -> None:
-    """Which of the pictures of its page a step shows."""
+    """Draw the menu of the pictures that a step may show of its page."""
     names = own_lesson.panels_of(lesson_text.parts(item.address)[0])
     options = [*names, *({item.panel} - {*names}), lesson_text.OWN_WORDS]
     options = list(dict.fromkeys(each for each in options if each))

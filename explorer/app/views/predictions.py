@@ -315,8 +315,8 @@ def likeliest_answer() -> None:
 
 
 def head_of_answer(run: Run, written: Mapping[str, str]) -> None:
-    """What one head read to say a word of the answer, and what is left of it without that head;
-    nothing where nothing was found."""
+    """Draw what one head read to write a word of the answer, and what is left of it without that
+    head; nothing where nothing was found."""
     try:
         with st.spinner(WORDS("looking")):
             panel = generation.reading_head(run, **written)
@@ -334,8 +334,8 @@ def head_of_answer(run: Run, written: Mapping[str, str]) -> None:
 
 
 def each_token(run: Run, draft: drafts.Draft, written: Mapping[str, str]) -> None:
-    """How each token was written, and its rivals: behind a press, open where the address chooses
-    something in it."""
+    """Draw the way each token was written, and its rivals: behind a press, open where the address
+    chooses something in it."""
     chosen = url_state.values(generation.next_token, run, written)
     asked = ("said", "temperature", "top_k", "top_p", "seed")
     is_asked = any(st.session_state[each] != url_state.default(each) for each in asked)
@@ -471,8 +471,8 @@ def head_and_neurons(shown: Screen) -> None:
 
 
 def offer_head(shown: Screen, part: Part) -> None:
-    """What is known to change the answer without a head, where the answer is that of the word that
-    a text opens on, in a model as it was trained."""
+    """Draw what changes the answer without a head, where the answer is that of the word that a text
+    opens on, in a model as it was trained."""
     run, chosen = shown.run, shown.chosen
     is_answer = predicted(run, chosen["token"]).token == predicted(run).token
     is_answer &= chosen["word"] is None and chosen["against"] is None

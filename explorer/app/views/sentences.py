@@ -50,7 +50,7 @@ def read_nothing() -> Run:
 
 
 def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any]] | None:
-    """What the tab shows of the sentences that have been read; None before the first. Raises
+    """The panels' run of the sentences that have been read; None before the first. Raises
     ValueError where there are no sentences."""
     name = url_state.values(corpus_panels.patterns, run)["attention"]
     attention = select(run, attention=name).attention
