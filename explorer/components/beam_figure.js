@@ -146,19 +146,31 @@ export function onShow(figure) {
 /** @param {any[]} all @param {(lane: any) => number} place */
 const byPlace = (all, place) => [...all].sort((a, b) => place(a) - place(b));
 
-/** The row of each word on show while a layer is told slowly: they exchange as their places pass each other. @param {Flow} figure @param {any[]} all */
-function rowsNow(figure, all) {
+/** The rows of the words on show before and after they exchange, and how far they have come. @typedef {{ before: number[], after: number[], part: number }} Exchange */
+
+/** How the words on show exchange their rows: on the way from a figure, or while a layer is told slowly, as their places pass each other. @param {Flow} figure @param {any[]} all @param {Flow | undefined} was @returns {Exchange} */
+function exchange(figure, all, was) {
   const { ms } = figure;
-  if (ms === undefined || isEnd(figure)) return all.map((_, at) => at);
+  const own = all.map((_, at) => at);
+  if (was) {
+    const part = share(figure.from.ms, slides(was, figure), lasts(was, figure));
+    return { before: rowsBefore(onShow(was), all), after: own, part };
+  }
+  if (ms === undefined || isEnd(figure)) return { before: own, after: own, part: 1 };
   const rows = [0, SLIDE - 1, LASTS].map((moment) =>
     byPlace(all, (lane) => placesOf({ ...figure, ms: moment }, lane).to),
   );
   const [from, to, start] = ms < SLIDE ? [0, 1, ARRIVE] : [1, 2, SLIDE];
-  const part = share(ms, start, start + GLIDE);
-  return all.map((lane) => {
-    const [before, after] = [rows[from].indexOf(lane), rows[to].indexOf(lane)];
-    return before + (after - before) * part;
-  });
+  const [before, after] = [from, to].map((at) => all.map((lane) => rows[at].indexOf(lane)));
+  return { before, after, part: share(ms, start, start + GLIDE) };
+}
+
+const DUCK = 0.2; // of an exchange, in which a lane that another one passes fades, and comes back
+
+/** How clearly a lane is seen: not while another one passes it, so that no name covers another. @param {Exchange} exchange @param {number} i */
+function clearly({ before, after, part }, i) {
+  const isPassed = before.some((row, other) => row > before[i] && after[other] < after[i]);
+  return isPassed ? Math.max(0, 1 - part / DUCK, (part - 1 + DUCK) / DUCK) : 1;
 }
 
 /** The colour of a word in a lane: the answer's, that of a word of the text of the same spelling, or none. @param {Pen} pen @param {Flow} figure @param {any} lane @param {boolean} isAnswer */
@@ -227,15 +239,14 @@ export function lanes(pen, figure, [left, top, wide]) {
         ? each
         : best,
     );
-    const rows = rowsNow(figure, all);
-    const before = was ? rowsBefore(onShow(was), all) : rows;
-    const sorted = was ? share(figure.from.ms, slides(was, figure), lasts(was, figure)) : 1;
+    const moves = exchange(figure, all, was);
+    const { before, after, part } = moves;
     all.forEach((/** @type {any} */ lane, /** @type {number} */ i) => {
-      const at = before[i] + (rows[i] - before[i]) * sorted;
+      const at = before[i] + (after[i] - before[i]) * part;
       const y = low + (at + 0.55) * 2.75 * letter;
       const isAnswer = end && lane === first; // till then nothing tells it
       const inside = pen.apart(() => {
-        if (at !== rows[i] || rows[i] % 1) over(pen, [left, y, wide]);
+        if (at % 1) over(pen, [left, y, wide]);
         row(pen, figure, lane, [left, y, wide], isAnswer);
         const place = figure.lanes.indexOf(lane);
         if (!end || !(figure.framed || []).some(([one]) => one === place)) return;
@@ -248,7 +259,8 @@ export function lanes(pen, figure, [left, top, wide]) {
           high,
         ]);
       });
-      pen.put("g", { class: "flow-lane" }, inside);
+      const opacity = clearly(moves, i);
+      pen.put("g", { class: "flow-lane", ...(opacity < 1 ? { opacity } : {}) }, inside);
     });
     const spelled = (/** @type {any} */ one) => one.label.replace("‧", "").toLowerCase();
     const there = new Set(all.map(spelled));
@@ -523,7 +535,7 @@ export function flap(pen, figure, x, y) {
   const { ms, layers } = figure;
   const at = told(figure);
   const now = layers[at].says?.[0] ?? "";
-  const before = layers[at - 1]?.says?.[0] ?? "";
+  const before = layers[at - 1]?.says?.[0] ?? "?";
   const turned = ms === undefined ? 1 : Math.max(0, Math.min(2, (ms - FLIP) / TURN)) / 2;
   const word = turned < 0.5 ? before : now;
   const style = {

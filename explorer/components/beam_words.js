@@ -1,13 +1,27 @@
 // @ts-check
-// What the beam shows in words, for who does not see it: where it stands, and the lanes as a table.
+// What the beam shows in words: tags in the picture, and for who does not see it where it stands, and
+// the lanes as a table.
 
-import { axisOf, isEnd, onShow, placesOf, told } from "./beam_figure.js";
-import { labelsOf } from "./flow_rows.js";
-import { fetchedRow, numbered, widthOf } from "./flow_shares.js";
+import {
+  ARRIVE,
+  axisOf,
+  isEnd,
+  onShow,
+  OPEN,
+  placesOf,
+  tag,
+  tagWide,
+  told,
+} from "./beam_figure.js";
+import { chosenRow, labelsOf } from "./flow_rows.js";
+import { fetchedRow, isFocus, numbered, widthOf } from "./flow_shares.js";
 import { ordinal } from "./number_format.js";
 import { sentences } from "./sentences.js";
 
+/** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./flow_figure.js").Flow} Flow */
+/** @typedef {import("./flow_figure.js").Plan} Plan */
+/** @typedef {import("./flow_figure.js").FlowLayer} FlowLayer */
 
 const say = sentences("flow");
 const HALF = 0.5; // of what is brought, from which on a word is fetched
@@ -44,4 +58,48 @@ export function asTable(figure) {
     return [whole(lane), ordinal(from), ordinal(to)];
   });
   return { title: axisOf(figure), columns: [say("word"), say("was"), say("is")], rows };
+}
+
+/** What is brought and what the FFN adds, in words, at the curve and above the box. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} place */
+export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
+  const { letter } = pen;
+  const { ms } = figure;
+  const { brings, adds, says, units } = figure.stops[figure.layers.indexOf(layer)];
+  const across = plan.rows[chosenRow(figure, layer.band)];
+  if (plan.turned) return;
+  const right = from + wide - 0.3 * letter;
+  const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
+  let y = across - 2.1 * letter;
+  const all = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
+  const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
+  const widest = Math.max(0, ...lines.map(([bold, pale]) => tagWide(pen, bold, pale)));
+  const isBeside = tagWide(pen, brings, says) + widest < wide - 1.5 * letter;
+  const top = limits[1] + (brings && !isBeside ? (says ? 3.3 : 2) * letter : 0);
+  const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > top;
+  if (ms === undefined || ms >= OPEN)
+    for (const [bold, pale] of lines)
+      if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
+  if (!brings || (ms !== undefined && ms < ARRIVE)) return;
+  // What the head brings, in the room between the names of rows and what stands above the box.
+  const pale = says && lines.length ? say("says", { words: says }) : "";
+  if (tagWide(pen, brings, pale) > wide - letter) return;
+  const left = from + 0.5 * letter;
+  const end = left + tagWide(pen, brings, pale);
+  const [row, high] = [isBeside ? rowOf(figure, layer, brings) : -1, (pale ? 3 : 1.75) * letter];
+  const beside = plan.rows[row] + (plan.rows[row] > across ? high + 0.35 * letter : -0.35 * letter);
+  const foot = row < 0 ? limits[1] + high : beside; // at the line of the word, where there is room
+  tag(pen, end, foot, brings, pale, [left, limits[1]]);
+}
+
+/** The row of the word that a tag tells of: of those of its spelling the one from which most is brought; -1 for none. @param {Flow} figure @param {any} layer @param {string} brings */
+function rowOf(figure, layer, brings) {
+  const [word] = brings.split(": ");
+  const [attention] = layer.attentions;
+  return labelsOf(figure).reduce(
+    (best, label, row) =>
+      label === word && (best < 0 || widthOf(attention, -1, row) > widthOf(attention, -1, best))
+        ? row
+        : best,
+    -1,
+  );
 }

@@ -16,12 +16,11 @@ import {
   lanes,
   share as partOf,
   stopOf,
-  tag,
-  tagWide,
   told,
   track,
   wideOf,
 } from "./beam_figure.js";
+import { tags } from "./beam_words.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import {
   BELOW,
@@ -101,7 +100,7 @@ export function flow(pen, figure, box) {
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-const PLACE = "level layer band current matters lanes leaders layers edits".split(" ");
+const PLACE = "level ffn layer band current matters lanes leaders layers edits".split(" ");
 
 /** What of a flow says how wide its layers are, which words race and what is out. @param {any} figure @returns {any} */
 export const place = (figure) => Object.fromEntries(PLACE.map((name) => [name, figure[name]]));
@@ -559,34 +558,6 @@ function column(pen, figure, plan, layer, at) {
   }
 }
 
-/** What is brought and what the FFN adds, in words, at the curve and above the box. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} place */
-function tags(pen, figure, plan, layer, [from, wide, ffn]) {
-  const { letter } = pen;
-  const { ms } = figure;
-  const { brings, adds, says, units } = figure.stops[figure.layers.indexOf(layer)];
-  const across = plan.rows[chosenRow(figure, layer.band)];
-  if (plan.turned) return;
-  const right = from + wide - 0.3 * letter;
-  const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
-  let y = across - 2.1 * letter;
-  const all = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
-  const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
-  const widest = Math.max(0, ...lines.map(([bold, pale]) => tagWide(pen, bold, pale)));
-  const isBeside = tagWide(pen, brings, says) + widest < wide - 1.5 * letter;
-  const top = limits[1] + (brings && !isBeside ? (says ? 3.3 : 2) * letter : 0);
-  const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > top;
-  if (ms === undefined || ms >= OPEN)
-    for (const [bold, pale] of lines)
-      if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
-  if (!brings || (ms !== undefined && ms < ARRIVE)) return;
-  // What the head brings, in the room between the names of rows and what stands above the box.
-  const pale = says && lines.length ? say("says", { words: says }) : "";
-  if (tagWide(pen, brings, pale) > wide - letter) return;
-  const left = from + 0.5 * letter;
-  const end = left + tagWide(pen, brings, pale);
-  tag(pen, end, limits[1] + (pale ? 3 : 1.75) * letter, brings, pale, [left, 0]);
-}
-
 /** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ at: number, step: number }[]} where */
 function eachHead(pen, figure, plan, layer, attention, where) {
   const { letter, look } = pen;
@@ -630,7 +601,7 @@ function square(pen, figure, plan, layer, [along, across]) {
   const ms = isStop ? figure.ms : undefined;
   const ffn = layer.ffn ?? 0;
   const isOpen = figure.ffn && isStop;
-  const side = (1.1 + 1.1 * ffn) * letter * (isOpen ? 1 + 0.6 * figure.zoom.spread : 1);
+  const side = (1.1 + 1.1 * ffn) * letter * (isStop ? 1 + 0.8 * figure.zoom.ffn : 1);
   const [x, y] = point(plan, along, across);
   const { box, units, levels } = figure.stops[figure.layers.indexOf(layer)];
   const named = units.map(([name, near]) => `${[name, near].filter(Boolean).join(", ")}.`);

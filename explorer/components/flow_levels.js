@@ -42,6 +42,17 @@ export function glide(view, before, began = performance.now()) {
   tick(performance.now());
 }
 
+/** Keep where the beam stands. Returns what brings it there again, where the same flow is built anew, and lets it go on. @param {View} view */
+export function held(view) {
+  const { current, level } = now(view);
+  const plays = Boolean(view.settle);
+  return () => {
+    if (level || now(view).level || current < 0) return;
+    now(view).go?.(current);
+    if (plays) view.play.click();
+  };
+}
+
 const LEVELS = ["", "Layer", "Head", "Weight"]; // as an address has them
 const FFN = "FFN"; // of a layer, as deep as that
 
@@ -49,7 +60,8 @@ const FFN = "FFN"; // of a layer, as deep as that
 function open(view, select) {
   const figure = now(view);
   const level = LEVELS.indexOf(select.flow_level === FFN ? LEVELS[1] : select.flow_level);
-  if (level < 0 || level === figure.level) return;
+  const ffn = select.flow_level === FFN;
+  if (level < 0 || (level === figure.level && ffn === figure.ffn)) return;
   view.settle?.();
   const before = place(figure);
   const column = figure.layers.findIndex(
@@ -58,7 +70,7 @@ function open(view, select) {
   );
   Object.assign(figure, {
     level,
-    ffn: select.flow_level === FFN,
+    ffn,
     layer: figure.layers[column].layer,
     band: figure.layers[column].band,
     attention: select.attention ?? figure.attention,
@@ -96,10 +108,10 @@ export function goOn(view, were, below) {
     return;
   const from = zoom ? zoom.before : place(before);
   view.zoom = undefined;
-  if (from.level === now(view).level) return;
+  if (from.level === now(view).level && from.ffn === now(view).ffn) return;
   const began = zoom?.began ?? performance.now();
   if (performance.now() - began < ZOOM) glide(view, from, began);
-  const isIn = now(view).level > from.level;
+  const isIn = now(view).level > from.level || (now(view).ffn && !from.ffn);
   const source = sourceOf(view, from.level, below);
   if (!source) return;
   const timing = { duration: ZOOM, easing: "ease-in-out" };

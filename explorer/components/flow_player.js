@@ -65,7 +65,11 @@ export function player(view, at, paint) {
 export function remember(view, figure) {
   rememberGuess(figure);
   figure.hues = view.hues?.[guessKey(figure)] || votedHues(figure);
+  figure.proof = proofOf(figure);
 }
+
+/** What the answer is without the word that matters most to it, "" under edits and where that is not known. @param {any} figure @returns {string} */
+const proofOf = ({ out, edits }) => (!edits && wordsOut.get(out)?.finding) || "";
 
 /** The colours of the words that heads vote on: those of the vote, on every tab. @param {any} figure @returns {Record<number, number>} */
 const votedHues = ({ votes }) =>
@@ -231,9 +235,9 @@ function moveTo(view, to, tells = false) {
 /** Whether what happens where the beam stands is told by itself. @param {any} figure */
 const isTold = ({ current, slow, layers }) => slow.includes(current) || current >= layers.length;
 
-/** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out */
-function shown(view, isSaid = false) {
-  const { finding } = stopOf(now(view));
+/** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out @param {any} [stop] what is told in its place */
+function shown(view, isSaid = false, stop = stopOf(now(view))) {
+  const { finding } = stop;
   const { titles } = now(view);
   if (titles.length) {
     view.header.title = titles[isEnd(now(view)) ? 1 : 0];
@@ -370,6 +374,7 @@ function play(view) {
   const isOpened = figure.level > 0;
   if (isOpened) return undefined;
   view.play.textContent = say("stop");
+  view.root.classList.add("plays");
   const canvas = make("canvas", { class: "parcels", "aria-hidden": "true" });
   const box = view.boxes[view.beam.at];
   box.after(canvas);
@@ -385,6 +390,7 @@ function play(view) {
     clearTimeout(timer);
     view.root.removeEventListener("pointerdown", press);
     canvas.remove();
+    view.root.classList.remove("plays");
     view.play.textContent = say("play");
     figure.ms = undefined;
     if (!view.root.isConnected || now(view) !== figure) return;
@@ -406,13 +412,15 @@ function play(view) {
       : column + 1;
     enter();
   };
-  let reads = 0;
+  let [reads, since] = [0, 0]; // milliseconds that what is told is read, and when it came
   const enter = () => {
     figure.current = column;
     const isSlow = figure.slow.includes(column);
-    shown(view, isTold(figure));
-    reads = readingOf(stopOf(figure).finding);
-    if (isSlow) inSight(view);
+    const stop = figure.stops[lastOfQuick(figure)]; // one sentence on quick layers, which is read
+    if (stop.finding !== view.beam.said) since = performance.now();
+    shown(view, isTold(figure), stop);
+    reads = readingOf(stop.finding);
+    const isLast = figure.slow.includes(column + 1) || column + 1 >= n;
     if (column >= n) return ending();
     if (calm) {
       draw(undefined);
@@ -423,7 +431,8 @@ function play(view) {
       frame = requestAnimationFrame(tick);
     } else {
       draw(undefined);
-      timer = setTimeout(next, FAST);
+      if (isLast) inSight(view);
+      timer = setTimeout(next, isLast ? Math.max(FAST, reads + since - performance.now()) : FAST);
     }
     return undefined;
   };
@@ -439,7 +448,10 @@ function play(view) {
     }
     draw(ms, share(ms, 0, WIDEN));
     if (ms >= WIDEN) {
-      if (!parcels.length) parcels = parcelsOf(view);
+      if (!parcels.length) {
+        inSight(view); // it has its width
+        parcels = parcelsOf(view);
+      }
       carry(canvas, box, view.look.paper, parcels, ms - WIDEN);
     }
     frame = requestAnimationFrame(tick);
@@ -450,7 +462,11 @@ function play(view) {
     const all = calm ? 0 : lasts({ ...figure, ...before }, figure);
     const last = (/** @type {number} */ time) => {
       const ms = Math.max(0, time - began);
-      if (ms >= all) return view.settle?.();
+      if (ms >= all) {
+        view.settle?.();
+        if (innerWidth < PHONE) view.root.scrollIntoView(); // what it says
+        return;
+      }
       figure.ms = undefined;
       view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       frame = requestAnimationFrame(last);
@@ -461,15 +477,23 @@ function play(view) {
   return undefined;
 }
 
+/** The last of the quick layers that the beam stands in, that layer itself where it is told alone. @param {any} figure */
+function lastOfQuick({ current, slow, layers }) {
+  if (slow.includes(current) || current >= layers.length) return current;
+  return Math.min(...slow.filter((/** @type {number} */ at) => at > current), layers.length) - 1;
+}
+
 /** The milliseconds in which a sentence is read. @param {string} sentence */
 const readingOf = (sentence) => Math.max(READING, A_WORD * sentence.split(" ").length);
 
-/** Where layers run downwards the page follows the light. @param {View} view */
+/** Where layers run downwards the page follows the light, below the sentence, which stays. @param {View} view */
 function inSight(view) {
+  if (innerWidth >= PHONE) return;
   const { current } = now(view);
-  const layer = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${current}"]`);
-  if (innerWidth < PHONE)
-    layer?.scrollIntoView({ block: "center", behavior: still() ? "auto" : "smooth" });
+  const part = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${current}"]`);
+  if (!part) return;
+  part.style.scrollMarginTop = `${view.finding.offsetHeight}px`;
+  part.scrollIntoView({ block: "center", behavior: still() ? "auto" : "smooth" });
 }
 const PHONE = 640; // pixels of a window in which layers run downwards
 
@@ -489,7 +513,9 @@ function parcelsOf(view) {
       (/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, widthOf(one, -1, row)),
       0,
     );
-    const n = special.has(labels[row]) ? 0 : Math.round(MOST * of);
+    const [column, , , cause] = figure.cause;
+    const least = Number(column === figure.current && cause === row); // what is told of is seen
+    const n = special.has(labels[row]) ? 0 : Math.max(least, Math.round(MOST * of));
     const points = (path.getAttribute("d")?.match(/-?[\d.]+/g) || []).map(Number);
     const fill = path.getAttribute("stroke") || "";
     return Array.from({ length: n }, (_, each) => ({
@@ -673,9 +699,13 @@ async function late(view, figure) {
   if (gone.signal.aborted) return;
   try {
     const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
-    const table = answer.ok ? (await answer.json()).table : null;
+    const found = answer.ok ? await answer.json() : null;
+    const table = found && { ...found.table, finding: found.finding };
     wordsOut.set(out, table);
     apply(table);
+    if (!table || !isEnd(now(view)) || view.settle) return;
+    view.beam.said = ""; // what matters most is said in the end
+    shown(view);
   } catch {
     if (!gone.signal.aborted) apply(null);
   }
@@ -691,8 +721,9 @@ async function showGuess(view, figure) {
 
 const HUES = 3; // words that have a colour
 
-/** Give the words of content that matter most their colours, and the rival its lane. @param {View} view @param {any} figure @param {Record<string, any[]>} table */
+/** Give the words of content that matter most their colours, the rival its lane, and the end what the answer is without a word. @param {View} view @param {any} figure @param {Record<string, any[]>} table */
 function colour(view, figure, table) {
+  figure.proof = proofOf(figure);
   const of = (/** @type {string} */ row) =>
     [...table.row.keys()].filter((at) => table.row[at] === row);
   const [band] = figure.bands;
@@ -700,9 +731,12 @@ function colour(view, figure, table) {
   const lead = first
     ? Math.max(...figure.lanes.map((/** @type {any} */ one) => one.were))
     : figure.lanes[0]?.chance;
+  const isCause = (/** @type {number} */ at) =>
+    (band.outs || []).indexOf(table.edits[at]) === figure.cause[3];
   const changes = of("word")
     .filter((at) => table.content[at])
-    .sort((a, b) => Math.abs(table.probability[b] - lead) - Math.abs(table.probability[a] - lead));
+    .sort((a, b) => Math.abs(table.probability[b] - lead) - Math.abs(table.probability[a] - lead))
+    .sort((a, b) => Number(isCause(b)) - Number(isCause(a))); // the word of the story has one
   figure.hues = votedHues(figure);
   const taken = Object.values(figure.hues);
   const free = [...Array(HUES).keys()].filter((hue) => !taken.includes(hue));

@@ -49,7 +49,8 @@ export function besideGuess(figure, finding) {
   if (!figure) return finding;
   const guess = guessBesideAnswer(figure) || guessOfClass(figure);
   if ((bus.now.guess || "") !== guess) bus.tell({ guess });
-  return guess ? `${guess} ${finding}` : finding;
+  const proof = isEnd(figure) && figure.proof;
+  return [guess, finding, proof].filter(Boolean).join(" ");
 }
 
 /** What the class guessed that this window leads, in the end. @param {any} figure */

@@ -6,11 +6,11 @@
 
 export const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 
-/** How far a flow is opened, on its way from one level to another. `open`: its track is gone, `spread`: the heads of a layer stand side by side, `few`: one row is left of each band.
- * @typedef {{ open: number, spread: number, few: number }} Zoom */
+/** How far a flow is opened, on its way from one level to another. `open`: its track is gone, `spread`: the heads of a layer stand side by side, `few`: one row is left of each band, `ffn`: the FFN has grown.
+ * @typedef {{ open: number, spread: number, few: number, ffn: number }} Zoom */
 
 /** @param {Flow} figure @returns {Zoom} */
-export function zoomOf({ level, from }) {
+export function zoomOf({ level, ffn, from }) {
   const [before, part] = [from?.level ?? level, from?.share ?? 1];
   const mixed = (/** @type {(level: number) => boolean} */ is) =>
     Number(is(before)) * (1 - part) + Number(is(level)) * part;
@@ -18,6 +18,7 @@ export function zoomOf({ level, from }) {
     open: mixed((one) => one > 0),
     spread: mixed((one) => one === LAYER),
     few: mixed((one) => one >= HEAD),
+    ffn: Number(from?.ffn ?? ffn) * (1 - part) + Number(ffn) * part,
   };
 }
 

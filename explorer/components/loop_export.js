@@ -17,7 +17,11 @@ const LAYER = /<g class="flow-layer" data-at="(\d+)" data-box="([\d. -]+)">/g;
 /** A panel of a flow as an SVG that moves. @param {View} view @param {Look} look */
 export function loop(view, look) {
   const svg = sheet(view, look);
-  const boxes = [...svg.matchAll(LAYER)].map(([, , box]) => box.split(" ").map(Number));
+  const { level, current } = view.figures.find((/** @type {any} */ each) => each.kind === "flow");
+  const last = level || current < 0 ? Infinity : current; // the light goes no further than the beam
+  const boxes = [...svg.matchAll(LAYER)]
+    .map(([, , box]) => box.split(" ").map(Number))
+    .slice(0, last + 1);
   const whole = boxes.reduce((sum, [, , wide]) => sum + wide, 0);
   const percent = (/** @type {number} */ part) => BEGIN + ((END - BEGIN) * part) / whole;
   const stop = (/** @type {number} */ offset, /** @type {number} */ opacity) =>

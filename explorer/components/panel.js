@@ -5,7 +5,7 @@
 import { isWalked, nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { go as goInFlow, goOn, standing } from "./flow_levels.js";
+import { go as goInFlow, goOn, held, standing } from "./flow_levels.js";
 import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
 import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
@@ -81,18 +81,18 @@ export default mount("panel", style, (view) => {
   }
   const { figures } = view.header;
   const now = alike(view.header);
-  const walks = (/** @type {any} */ each) => each.frames || each.stops;
-  if (now === view.alike && !view.recoloured && figures.some(walks)) {
+  const walks = figures.some((/** @type {any} */ each) => each.frames || each.stops);
+  if (now === view.alike && !view.recoloured && walks) {
     view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it
     return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
       each.go?.(figures[at].current, true),
     );
   }
+  const again = now === view.alike && view.beam && held(view); // it comes in other colours
   view.alike = now;
   view.settle?.();
   const before = view.figures || [];
-  const places = outputs(view);
-  const below = standing(view);
+  const [places, below] = [outputs(view), standing(view)];
   view.figures = resolved(figures, view.blocks);
   for (const each of view.figures) if (isFlow(each)) remember(view, each);
   const starts = view.figures.map((/** @type {any} */ each, /** @type {number} */ at) =>
@@ -104,6 +104,7 @@ export default mount("panel", style, (view) => {
     else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
     fly(view, at, before[at], places);
   });
+  if (again) again();
   goOn(view, before, below);
   const [linked, grid] = [LINKED, HEADS].map((kind) =>
     view.figures.find((/** @type {any} */ each) => each.kind === kind),

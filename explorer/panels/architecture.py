@@ -28,7 +28,6 @@ from explorer.figures.formatting import (
     Written,
     fixed,
     hundredths,
-    ordinal,
     percent,
     tenths,
     word_in_sentence,
@@ -396,7 +395,7 @@ def _machine(
     panel = Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
         opened.finding
-        or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
+        or " ".join(filter(None, (_about_opened(plain, view, about, race), opened.also))),
         (
             _figure(view, end, whole, race, number),
             *opened.figures,
@@ -702,14 +701,15 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 else _view(view.run, view.drawn, ways, view.reading, focus, None, MODEL)
             )
             if race is None or race.now.way is not way:
-                finding = _about_focus(plain, way, None, focus)
+                finding = _about_focus(plain, way, focus)
                 stops.append(FlowStop(finding, own.levels, own.switch))
                 continue
-            if race.cause is not None and at == race.causing_layer and view.focus.head is None:
-                own = replace(_of_answer(own, race.cause), focus=focus)
+            found = flow_beam.head_told(race, at) if at in race.slow else None
+            if found is not None and view.focus.head is None:
+                own = replace(_of_answer(own, found), focus=focus)
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
             stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
-    last = "" if race else _about_focus(plain, view.way, view.reading, view.focus)
+    last = "" if race else _about_focus(plain, view.way, view.focus)
     return (*stops, FlowStop(last, end.levels, end.restores or end.switch))
 
 
@@ -1028,18 +1028,26 @@ def _note(recording: Recording, reading: LensReading | None, number: str) -> str
     return f"{WORDS(kind)} {below}"
 
 
-def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus: Focus) -> str:
-    """One sentence on what is in focus, and where its attention takes most from."""
+def _about_opened(
+    plain: Recording, view: FlowView, about: Focus, race: flow_beam.Race | None
+) -> str:
+    """Sentences on what is opened: of a layer those of its stop, and of one that is not told by
+    itself where its attention takes most from."""
+    is_whole = about.head is None and view.level != MODEL
+    if race is None or race.now.way is not view.way or not is_whole:
+        return _about_focus(plain, view.way, about)
+    at = list(view.way.layers).index(about.layer)
+    told = flow_beam.findings(race)[at]
+    return told if at in race.slow else f"{told} {_about_focus(plain, view.way, about)}"
+
+
+def _about_focus(plain: Recording, way: Way, focus: Focus) -> str:
+    """One sentence on what is in focus: where its attention takes most from."""
     layer, head, attention = focus.layer, focus.head, focus.attention
     typed = plain.stream(way.stream.name)
-    parts = []
-    if head is None and reading is not None and reading.way is way:
-        parts.append(_change_of_answer(reading, layer))
-    elif head is None:
-        angle = _angles(way, layer)[0]
-        parts.append(WORDS("turns", layer=layer, word=typed.tokens[way.token], angle=angle))
+    word = typed.tokens[way.token]
     if attention is None:
-        return " ".join(parts)
+        return WORDS("alone", layer=layer, word=word)
     shares = way.to_token[attention.name, layer].shares[:, 0]
     keys = plain.stream(attention.key).tokens
     if head is None:
@@ -1047,43 +1055,23 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
         if attention.key == attention.query:
             of[way.token] = -np.inf
         key = int(np.nan_to_num(of, nan=-np.inf).argmax())
-        if of[key] > 0:
-            which = "across" if attention.key != attention.query else "within"
-            parts.append(WORDS(which, key=keys[key], share=percent(float(of[key]))))
-    else:
-        at = flow_analysis.layer_numbers(attention).index(layer)
-        weights = attention.pattern[at, head, way.token]
-        key = int(weights.argmax())
-        parts.append(
-            WORDS(
-                "head",
-                layer=layer,
-                head=head,
-                word=typed.tokens[way.token],
-                key=keys[key],
-                weight=hundredths(float(weights[key])),
-                share=percent(float(shares[head].sum())),
-            )
-        )
-    return " ".join(parts)
-
-
-def _change_of_answer(reading: LensReading, layer: int) -> str:
-    """Sentence on what a layer makes of the probability of the final answer, and of its place."""
-    raises_most = max(reading.way.layers, key=reading.change)
-    before = max((each for each in reading.ends if each < layer), default=layer)
-    was, now = (tenths(reading.probability(each)) for each in (before, layer))
-    change = reading.change(layer)
-    name = "stays" if was == now else "raises" if change > 0 else "lowers"
-    if name == "raises" and layer == raises_most:
-        name = "raises_most"
-    at = list(reading.way.layers).index(layer)
-    first, last = map(ordinal, reading.places(int(reading.lens.final_id[0]))[at : at + 2])
-    place = WORDS("in_place" if first == last else "from_place", before=first, after=last)
-    slots = {"layer": layer, "answer": reading.answer, "before": was, "after": now}
-    sentence = WORDS(name, place=place, **slots)
-    end = tenths(reading.probability(max(reading.way.layers)))
-    return sentence if end == now else f"{sentence} {WORDS('in_the_end', p=end)}"
+        if not of[key] > 0:
+            return WORDS("alone", layer=layer, word=word)
+        which = "across" if attention.key != attention.query else "within"
+        share = percent(float(of[key]))
+        return WORDS(which, layer=layer, word=word, key=keys[key], share=share)
+    at = flow_analysis.layer_numbers(attention).index(layer)
+    weights = attention.pattern[at, head, way.token]
+    key = int(weights.argmax())
+    return WORDS(
+        "head",
+        layer=layer,
+        head=head,
+        word=word,
+        key=keys[key],
+        weight=hundredths(float(weights[key])),
+        share=percent(float(shares[head].sum())),
+    )
 
 
 def _table(plain: Recording, ways: Sequence[Way]) -> dict[str, Any]:

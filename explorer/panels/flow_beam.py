@@ -43,6 +43,7 @@ WORDS = sentences("architecture", "beam")
 END = "end"  # as a word of an address
 HALF = 0.5  # share of what heads bring, from which on a word is fetched
 N_UNITS = 2
+N_LETTERS = 40  # of a guess, as many as its field takes
 N_OUT = 16  # words that are taken out one by one
 LEAST_ADDED = 0.05  # to a difference of logits, that is said in tenths
 
@@ -76,10 +77,14 @@ class Race:
     @cached_property
     def cause(self) -> AnsweringHead | None:
         """The head that the answer comes from, of the run without edits, as
-        `flow_way.answering_head`."""
-        of = self.first.way
-        words = self.answer, self.rival
-        return flow_way.answering_head(self.typed, of.recording, of.token, *words)
+        `flow_way.answering_head`; None where what it brings from its word adds too little."""
+        of, words = self.first.way, (self.answer, self.rival)
+        found = flow_way.answering_head(self.typed, of.recording, of.token, *words)
+        adds = self.adds if self.before is None else flow_way.additions(of, *words)
+        if found is None or adds is None:
+            return found
+        own = adds.of_word(found.attention, _layer_number(found), found.head, found.key)
+        return found if own >= LEAST_ADDED else None
 
     @property
     def causing_layer(self) -> int | None:
@@ -269,28 +274,27 @@ def address_of(run: Run, token: int, drawn: Run) -> str:
 
 def findings(race: Race) -> tuple[str, ...]:
     """What happens in each layer of the way, in sentences: of those that are told one by one, and
-    of those between two of these together."""
+    of those between two of these together, up to where the beam stands."""
     now = race.now
     slow, layers = race.slow, list(now.way.layers)
     told = {at: _told(race, at) for at in slow}
     stops = []
     for at in range(len(layers)):
         first = max((each + 1 for each in slow if each < at), default=0)
-        last = min((each - 1 for each in slow if each > at), default=len(layers) - 1)
-        stops.append(told[at] if at in told else _between(race, at, first, last))
+        stops.append(told[at] if at in told else _between(race, at, first))
     return tuple(stops)
 
 
-def _between(race: Race, at: int, first: int, last: int) -> str:
-    """Of layers between two that are told one by one: what the guess has been."""
+def _between(race: Race, at: int, first: int) -> str:
+    """Of layers since one that is told by itself: what the guess has been."""
     now, layers = race.now, list(race.now.way.layers)
     guesses = dict.fromkeys(now.word(layers[each])[0] for each in range(first, at + 1))
-    quoted = [f"“{each}”" for each in guesses if word_classes.is_word(each)]
+    quoted = [f"“{each}”" for each in guesses if is_word(each)]
     kind = "no_word" if not quoted else "stays" if len(guesses) == 1 else "wanders"
-    name = "of_one" if first == last else "of_many"
+    name = "of_one" if first == at else "of_many"
     return " ".join(
         (
-            WORDS(name, first=layers[first], last=layers[last]),
+            WORDS(name, first=layers[first], last=layers[at]),
             WORDS(kind, words=_listed(quoted)),
             _stands(race, at),
         )
@@ -396,14 +400,25 @@ def _told(race: Race, at: int) -> str:
         share = WORDS("of_fetched", share=percent(source.share))
         first = WORDS("fetches", word=source.word, **slots)
         return _joined(first, share, parts)
-    if _decides(race, at):
+    if _leads(race, at):
         last = "_last" if at == len(now.places(id)) - 2 else ""
         other = now.label(now.leaders[at])
-        name = f"decides{last}" if is_word(other) else f"decides_alone{last}"
+        name = f"leads{last}" if is_word(other) else f"leads_alone{last}"
         return _joined(WORDS(name, other=other, **slots), parts)
-    name = "lifts" if after < before else "drops" if after > before else "leaves"
+    name = "lifts" if after < before else "drops" if after > before else _in_place(race, at)
+    slots |= {"was": tenths(now.probability_before(layer)), "now": p}
     is_lost = before == after and parts  # between its heads and its FFN
     return _joined(WORDS(name, **slots), parts if is_lost else _brings(race, at))
+
+
+def _in_place(race: Race, at: int) -> str:
+    """The name of the sentence on the answer that keeps its place: what becomes of its
+    probability."""
+    now, layer = race.now, list(race.now.way.layers)[at]
+    was, p = now.probability_before(layer), now.probability(layer)
+    if now.chance(race.answer, layer) in ("", tenths(was)):
+        return "leaves"
+    return "raises_p" if p > was else "lowers_p"
 
 
 def _moves(before: int, after: int) -> str:
@@ -415,7 +430,7 @@ def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _decides(race: Race, at: int) -> bool:
+def _leads(race: Race, at: int) -> bool:
     """Whether the answer leads from a layer on, also after the attention of each later one that is
     told, and not before it."""
     places, middles = race.now.places(race.answer), race.middles[race.answer]
@@ -427,6 +442,12 @@ def _word_of(race: Race, found: AnsweringHead) -> str:
     """The word that a head reads most."""
     groups = word_groups(race.typed, found.attention.key)
     return groups.labels[groups.of[found.key]]
+
+
+def head_told(race: Race, at: int) -> AnsweringHead | None:
+    """The head that a layer, by its order, is told of, None for none by itself."""
+    found = _strongest(race, at)
+    return found[0] if found else race.cause if race.causing_layer == at else None
 
 
 def _strongest(race: Race, at: int) -> tuple[AnsweringHead, float] | None:
@@ -542,8 +563,7 @@ def _story(race: Race) -> str:
     most = WORDS(name, **{**brings, **slots, "layer": layer, "head": head, "added": added})
     if cause is None or is_cause:
         return most
-    name = "brought" if own >= LEAST_ADDED else "brought_alone"
-    return _joined(most, WORDS(name, added=signed(own, 1), **brings))
+    return _joined(most, WORDS("brought", added=signed(own, 1), **brings))
 
 
 # ---- what takes longer ---------------------------------------------------------------------------
@@ -587,11 +607,12 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
                 recording, name, layers[at], way.token, race.answer, race.rival, n=0
             )
             best = largest(units.adds, N_UNITS)
+            two, best = float(units.adds[best].sum()), best[units.adds[best] >= LEAST_ADDED]
             told[at]["units"] = tuple(
                 (WORDS("unit", unit=int(at), answer=answer, added=signed(units.adds[at], 1)), "")
                 for at in best
             )
-            told[at]["box"] = _of_box(race, at, units, float(units.adds[best].sum()))
+            told[at]["box"] = _of_box(race, at, units, two)
             hidden = model.ffn_activations(recording, name, layers[at], way.token)
             for place, each in enumerate(hidden.writes_of(np.asarray(best))):
                 vectors.append(each)
@@ -643,7 +664,7 @@ def each_word(
     way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
     if guess and reading is not None:
-        return _guessed(shown, whole, reading, guess)
+        return _guessed(shown, whole, reading, guess[:N_LETTERS])
     if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
     at = select_stream(plain, way.token, way.stream.name)

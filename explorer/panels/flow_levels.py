@@ -113,26 +113,20 @@ def layer(
 def _ffn_in_words(
     recording: Recording, stream: Stream, token: int, part: SubLayer
 ) -> tuple[str, str]:
-    """A sentence on the word whose probability an FFN raises most at a token, and one on the unit
-    that adds most to it; on the angle by which it rotates the vector where it raises none, or the
-    model reads no word here."""
+    """A sentence on the word whose probability an FFN raises most at a token, "" where the model
+    reads no word here, and one on the unit that adds most to it."""
     model = loaded(recording)
-    before, after = (
-        residual.site_vectors(stream, each)[token] for each in (part.before, part.after)
-    )
-    angle = float(np.nan_to_num(residual.degrees(before, after)))
-    turns = WORDS("ffn_turns", angle=angle)
     if model.capabilities.logits != stream.name:
-        return turns, ""
+        return "", ""
     n, last = recording.model.n_vocab, stream.sites[-2:]
     end = last[1] if last == (part.after, "final.normed") else part.after
     try:
         lens = model.lens(recording, stream.name, n, token, (part.before, end))
     except ValueError:  # a state that the readout does not fit
-        return turns, ""
+        return "", ""
     rise = flow.largest_rise(lens, lambda id: is_word(model.labels([id])[0]), flow.LEAST_RISE)
     if rise is None:
-        return WORDS("ffn_leaves", angle=angle), ""
+        return WORDS("ffn_leaves"), ""
     (label,) = model.labels([rise.id])
     slots = {"word": label, "before": tenths(rise.before), "after": tenths(rise.after)}
     says = WORDS("ffn_raises" if rise.is_first else "ffn_raises_whole", **slots)

@@ -357,10 +357,13 @@ class LensReading:
         """Of the final answer, after a layer; -1 for before the first."""
         return float(np.exp(self.lens.logprob[self.ends[layer], 0]))
 
+    def probability_before(self, layer: int) -> float:
+        """Of the final answer, before a layer; after the first where that is not known."""
+        return self.probability(max((each for each in self.ends if each < layer), default=layer))
+
     def change(self, layer: int) -> float:
         """Amount by which a layer changes the probability of the final answer."""
-        before = max((each for each in self.ends if each < layer), default=layer)
-        return self.probability(layer) - self.probability(before)
+        return self.probability(layer) - self.probability_before(layer)
 
     def word(self, layer: int) -> tuple[str, float]:
         """The likeliest word after a layer and its probability."""
