@@ -148,7 +148,7 @@ def temperature(
         caption=(words("caption", **selection.slots),),
         file=f"L{layer}H{head}-soft-lookup",
         numbers={"weight": selection.weight(selection.strongest)},
-        formulas=tuple(each.formulas[0] for each in frames),
+        formulas=tuple(each.formulas[0] for each in frames if each.formulas),
     )
 
 
