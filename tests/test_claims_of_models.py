@@ -41,9 +41,11 @@ from models.tokens.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 
 def evaluated(e: MeasureContext) -> dict[str, verdicts.Verdict]:
-    """The verdict on each claim; none of them misses anything in the model."""
+    """The verdict on each claim; none of them misses anything in the model, and one alone in what
+    is known of its training."""
     found = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
-    assert not [id for id, finding in found.items() if "does not offer" in finding.why]
+    missed = {id for id, finding in found.items() if "does not offer" in finding.why}
+    assert missed <= {"warm-up"}
     return found
 
 
@@ -84,8 +86,8 @@ def test_every_kind_of_shipped_model(model: str) -> None:
     findings = evaluated(e)
     undecided = {id for id, f in findings.items() if f.verdict in (SHORT, UNTESTABLE)}
     # There may be too few whole words in this text, a vocabulary may be small, and weights too
-    # small to be felt.
-    undecided -= {"context-moves", "readable-blocks"}
+    # small to be felt; a model's card may keep no learning rates.
+    undecided -= {"context-moves", "readable-blocks", "warm-up"}
     assert undecided == UNDECIDED[e.recording.model.kind]
 
 

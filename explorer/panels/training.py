@@ -169,6 +169,7 @@ def _guess_bars(guesses: Guesses, steps: Sequence[int]) -> Bars:
     return Bars(
         title=words(_place(guesses), word=guesses.word),
         note=words("note", answer=guesses.likeliest[-1][0]),
+        hint=words("hint"),
         header=words("step"),
         columns=(words("probability"),),
         rows=tuple(rows),
