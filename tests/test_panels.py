@@ -744,7 +744,11 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
         assert f"“{word}”" in panel.finding
     of_text = [each for each in taken.parts if each.kind != "bias"]
     most = max(of_text, key=lambda each: abs(each.value))
-    assert "Many small parts" in panel.finding or signed(most.value, 2) in panel.finding
+    names = {"ffn": f"FFN of layer {most.layer}", "head": f"head {most.head} of layer {most.layer}"}
+    assert "Many small parts" in panel.finding or names.get(most.kind, "pushes") in panel.finding
+    if other is not None and "pushes most: toward" in panel.finding:
+        (favoured,) = loaded_model.labels([7 if most.value > 0 else other])
+        assert f"pushes most: toward “{favoured}”" in panel.finding
     with pytest.raises(ValueError, match="compared with itself"):
         every()["attribution.logit"](run, token=3, word=7, against=7)
 
@@ -860,20 +864,25 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
     recording = loaded_model.record("My sister thanked")
     logits = loaded_model.logits(recording, recording.streams[-1].name, 1)
     best, second = np.argsort(-logits)[:2]
-    two = loaded_model.labels([best, second])
 
     def compared(word: int, against: int | None) -> None:
         finding = panels_on(clean(app))[0]["finding"]
         rows = panels_on(app)[0]["figures"][1]["rows"]
         expected = logits[word] - (0 if against is None else logits[against])
-        leads = f"is {fixed(abs(float(expected)), 2)} above that of"
-        assert (f"is {signed(float(expected), 2)}." if against is None else leads) in finding
+        if against is None:
+            assert f"is {signed(float(expected), 2)}." in finding
+        else:
+            said = r"make “(.+)” (over )?([\d,.]+) times as likely as “(.+)”"
+            assert (parts := re.search(said, finding)), finding
+            lead, over, odds, behind = parts.groups()
+            most, ratio = float(odds.replace(",", "")), np.exp(abs(expected))
+            assert ratio > most if over else ratio == pytest.approx(most, rel=0.01)
+            assert {lead, behind} == {*loaded_model.labels([word, against])}
         assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=TOTAL)
-        assert ("above that of" in finding) == (against is not None)
+        assert ("times as likely as" in finding) == (against is not None)
         assert rows[-1]["label"] == ("logit" if against is None else "difference of logits")
 
     compared(best, second)
-    assert f"the logit of “{two[0]}” is " in panels_on(app)[0]["finding"]
     app.selectbox(key="word field").set_value(f"#{second}").run()
     compared(second, best)
     app.selectbox(key="against field").set_value(f"#{NO_WORD}").run()

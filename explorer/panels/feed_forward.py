@@ -127,7 +127,6 @@ def units(
     is_answering = opened is not None and opened.unit == unit
     spoken = opened.answer if opened is not None and is_answering else None
     answer = next((label for id, label, _ in nearest if id == spoken), "")
-    is_hidden = can_hide(selection.recording) and not selection.stream.special[token]
     above = int((hidden.before > 0).sum())
     slots = {
         "unit": unit,
@@ -142,13 +141,7 @@ def units(
     }
     return Panel(
         title=words("title", layer=layer),
-        finding=_told_of(words, slots, answer, named.get(unit, []))
-        + words("switch")
-        + (
-            words("longest", answer=answer, unit=top, share=percent(float(shares[top])))
-            if answer and top != unit
-            else ""
-        ),
+        finding=_told_of(words, slots, answer, named.get(unit, []), top, float(shares[top])),
         figures=(
             _units(shares, listed, unit, named, shows.ffn_biases, selection.word),
             _tokens(selection, hidden, unit),
@@ -164,7 +157,7 @@ def units(
             words("active", **slots) + _half(words, slots, fewest),
             *_cosines(nearest, unit),
             *_made_of(selection, hidden, least if nearest else None),
-            *((words("in_sight", word=selection.word),) if is_answering and is_hidden else ()),
+            *_in_sight(words, selection, is_answering),
             *_no_answer(selection, opened, is_covered),
         ),
         caption=(words("caption", token=token, **slots),),
@@ -179,13 +172,24 @@ def _told_of(
     slots: Mapping[str, Any],
     answer: str,
     named: list[str],
+    top: int,
+    most: float,
 ) -> str:
-    """Sentence on a unit: the words that it writes where the model's `answer` is one of them, else
-    how much of the update it has."""
+    """Sentences on a unit: the words that it writes where the model's `answer` is one of them, else
+    how much of the update it has; what a unit is; and the unit with the largest share (`most`)
+    where it is another, `top`."""
     if not answer:
-        return words("finding", **slots)
-    said = dict.fromkeys((answer, *named))
-    return words("answers", **slots, said=", ".join(f"“{each}”" for each in list(said)[:N_NAMED]))
+        return words("finding", **slots) + words("switch")
+    said = list(dict.fromkeys((answer, *named)))[:N_NAMED]
+    more = words("longest", answer=answer, unit=top, share=percent(most))
+    told = words("answers", **slots, said=", ".join(f"“{each}”" for each in said))
+    return told + words("switch") + (more if top != slots["unit"] else "")
+
+
+def _in_sight(words: Sentences, selection: StreamSelection, is_answering: bool) -> tuple[str, ...]:
+    """Why other units lead in Flow, which hides a word that is read here."""
+    is_hidden = can_hide(selection.recording) and not selection.stream.special[selection.token]
+    return (words("in_sight", word=selection.word),) if is_answering and is_hidden else ()
 
 
 def _words_quoted(named: list[str]) -> str:

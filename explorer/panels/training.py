@@ -103,7 +103,7 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
 
 
 @dataclass(frozen=True)
-class Guesses:
+class CheckpointGuesses:
     """A model's likeliest word at a place, which is hidden from one that fills in words, and that
     word's probability, at each checkpoint. is_first: it is the first of a stream that is written
     anew. first: the checkpoint from which on the last guess leads."""
@@ -115,11 +115,11 @@ class Guesses:
     first: int
 
 
-def guesses_of(run: Run) -> Guesses | None:
+def guesses_of(run: Run) -> CheckpointGuesses | None:
     """The guesses over a training, kept for the model; None for a model that predicts no word, and
     that tells classes."""
 
-    def at_each_checkpoint() -> Guesses | None:
+    def at_each_checkpoint() -> CheckpointGuesses | None:
         plain, points = run.recording(), model_card.checkpoints(run.model)
         if run.loaded.capabilities.no_readout or run.loaded.capabilities.classes or not points:
             return None
@@ -134,13 +134,15 @@ def guesses_of(run: Run) -> Guesses | None:
             found.append((without_mark(label, after_special=True), float(p[at])))
         first = opening.lasting_lead([word == found[-1][0] for word, _ in found])
         is_first = stream is not plain.streams[0] and not token
-        return Guesses(stream.tokens[token], is_hidden, is_first, tuple(found), first or 0)
+        return CheckpointGuesses(
+            stream.tokens[token], is_hidden, is_first, tuple(found), first or 0
+        )
 
     key = ("guesses of a training", run.text, run.edits, run.target)
     return run.loaded.memo(key, at_each_checkpoint)
 
 
-def _led(guesses: Guesses, steps: Sequence[int]) -> str:
+def _led(guesses: CheckpointGuesses, steps: Sequence[int]) -> str:
     """Sentences on the step from which on the last guess leads, and on the guess before."""
     words, first = sentences(CONCEPT, "checkpoints"), guesses.first
     names, step = [name for name, _ in guesses.likeliest], f"{steps[first]:,}"
@@ -152,14 +154,14 @@ def _led(guesses: Guesses, steps: Sequence[int]) -> str:
     return f"{words(name, **slots)} {words('led_before', before=f'{steps[first - 1]:,}', **slots)}"
 
 
-def _place(guesses: Guesses) -> str:
+def _place(guesses: CheckpointGuesses) -> str:
     """The name of the sentences on the place that is guessed."""
     if guesses.is_hidden:
         return "of_hidden"
     return "of_first" if guesses.is_first else "of_next"
 
 
-def _guess_bars(guesses: Guesses, steps: Sequence[int]) -> Bars:
+def _guess_bars(guesses: CheckpointGuesses, steps: Sequence[int]) -> Bars:
     """The guess at each checkpoint; the rows from which on the last one leads stand out."""
     words = sentences(CONCEPT, "guesses")
     rows = (

@@ -19,7 +19,7 @@ from explorer.wording import model_descriptions
 from explorer.wording.markdown_escape import literal, well_formed
 from explorer.wording.templates import sentences
 from models import model_names
-from models.contract.edits import Edit, HideWord, describe, from_line, of_any_text
+from models.contract.edits import Edit, HideWord, describe, from_line
 from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, EXAMPLES
 from models.own import model_card
 from models.runtime import registry
@@ -261,10 +261,13 @@ def edited() -> None:
     state = st.session_state
     room = st.container(key="edits room")  # empty, too: what stands below keeps its place
     visit.edits_in_frame = state.edits
-    if visit.edits_left_on != visit.page or of_any_text(state.edits) != state.edits:
-        visit.edits_left_on = ""
-    if visit.edits_left_on:
-        room.caption(sentences("frame", "edits")("left"))
+    if visit.edits_left and (visit.edits_left[0], visit.edits_left[-1]) != (
+        visit.page,
+        state.edits,
+    ):
+        visit.edits_left = ()
+    if visit.edits_left:
+        room.caption(_of_edits_before(*visit.edits_left[1:]))
     tab = places.ROWS[visit.page]
     if tab.names_edits:
         return
@@ -281,6 +284,14 @@ def edited() -> None:
             st.button("Undo", key="undo edits", type="tertiary", on_click=_undo)
             if is_trained:
                 st.caption(sentences("frame", "edits")("elsewhere"), width="content")
+
+
+def _of_edits_before(cause: str, before: str, kept: str) -> str:
+    """Sentences on what was edited before the new text or model (cause): what stayed with the last
+    one, and that the rest is still edited."""
+    words = sentences("frame", "edits")
+    left = words(f"left_{cause}") if kept != before else ""
+    return " ".join(filter(None, (left, words("still") if kept else "")))
 
 
 def _described(edits: tuple[Edit, ...]) -> str:

@@ -337,9 +337,10 @@ def _forget(*causes: str) -> None:
         st.session_state[name] = ""
     for name in link_words.EDITS:
         before = str(st.session_state.get(name, ""))  # nothing before the first run
-        kept = of_any_text(before)
-        if kept != before:
-            st.session_state[name], visit.edits_left_on = kept, visit.page
+        kept = "" if "model" in causes else of_any_text(before)
+        if before:
+            st.session_state[name] = kept
+            visit.edits_left = (visit.page, causes[-1], before, kept)
 
 
 def take_model(name: str) -> None:

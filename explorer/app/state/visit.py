@@ -39,7 +39,7 @@ class Visit:
     n_tokens: int | None = None  # of the text, for the log
     edits_in_frame: str = ""  # the edits that the frame names
     sentence_added: bool = False  # the text was just put among the sentences, which are read
-    edits_left_on: str = ""  # the tab on which a new text left edits of the last one behind
+    edits_left: tuple[str, ...] = ()  # the tab of a new text or model, what was edited and is yet
     playing: bool = False  # a model writes on by a clock
     answering: bool = False  # a model was asked, and writes its answer to the end
 

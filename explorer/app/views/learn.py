@@ -35,7 +35,7 @@ FEW_FINDS = 5  # that stand above the concepts; the others are a press away
 # The concepts by their themes, in the order in which one follows from another.
 THEMES = {
     "words": ("Tokens", "Before", "Moves"),
-    "head": ("Hard", "Three", "Scale", "Saturation", "Mask", "Mean", "Graph", "Shapes"),
+    "head": ("Hard", "Three", "Scale", "Softmax", "Saturation", "Mask", "Mean", "Graph", "Shapes"),
     "layers": ("Heads", "Distance", "Stages", "Norm", "Paper", "Modern", "Textbook"),
     "learning": ("Offset", "Loss", "Gradient", "Loops"),
 }
