@@ -332,7 +332,7 @@ def test_a_worksheet_shows_what_the_step_shows() -> None:
     assert "Both predict “it”" in by_panel["compare.heads"].finding
     smollm2 = lessons.on(Run("decoder", NEPAL), "lecture").items
     (weight,) = [each for each in smollm2 if each.panel == "anatomy.weight"]
-    assert f"“fluent” gives “N” {weight.number}" in worksheet.pictured(weight).finding
+    assert f"“fluent” gives “N” of “Nepal” {weight.number}" in worksheet.pictured(weight).finding
 
 
 def test_all_experiments_of_a_lesson_stand_side_by_side_with_their_numbers() -> None:

@@ -117,11 +117,11 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         others_shares(panel).clip(0).tolist(),
     ),
     "attribution.logit": lambda panel, token: (
-        re.findall(r"^.*?[”a-z:]:? [+−]([\d.,]+\d)", panel.finding)[0],
+        str(panel.numbers["largest_part"]).lstrip("+−"),
         [
             abs(value)
             for value, kind in zip(panel.table["contribution"], panel.table["kind"])
-            if kind and not (kind == "bias" and panel.finding.startswith("Apart from the biases"))
+            if kind and not (kind == "bias" and "part from the biases" in panel.finding)
         ],
     ),
     "soft_lookup.messages": lambda panel, token: (
@@ -133,7 +133,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         panel.figures[0].values.ravel().tolist(),
     ),
     "summaries.aggregated": lambda panel, token: (
-        re.findall(r"(?:: |value, )((?:> )?\d[\d.]*\d)[.,]", panel.finding)[0],
+        re.findall(r"(?:: |value, |”, )((?:> )?\d[\d.]*\d)[.,]", panel.finding)[0],
         other_columns(panel.figures[0]),
     ),
     "logit_lens.development": lambda panel, token: (

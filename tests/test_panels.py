@@ -875,6 +875,7 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
             said = r"make “(.+)” (over )?([\d,.]+) times as likely as “(.+)”"
             assert (parts := re.search(said, finding)), finding
             lead, over, odds, behind = parts.groups()
+            # The odds are written with three digits.
             most, ratio = float(odds.replace(",", "")), np.exp(abs(expected))
             assert ratio > most if over else ratio == pytest.approx(most, rel=0.01)
             assert {lead, behind} == {*loaded_model.labels([word, against])}

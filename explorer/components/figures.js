@@ -357,8 +357,7 @@ function strips(pen, { strips: list, high, framed = [] }, { x, y, width }) {
   }
   if (!columns.length) return list.length * pitch;
   const [at, component] = columns[0];
-  const m = columns.map(([, each]) => each).join(", ");
-  const value = columns.map(([, , text]) => text).join(", ");
+  const [m, value] = [1, 2].map((part) => columns.map((each) => each[part]).join(", "));
   const named = say("component", { m, n: list[at].values.length, value });
   const half = pen.width(named, FRAMED) / 2;
   const middle = left + ((component + 0.5) * wide) / list[at].values.length;
@@ -827,12 +826,11 @@ function dials(pen, { dials: list, framed = [] }, { x, y, width }) {
 /** Few numbers or words in large type. @param {Pen} pen @param {Facts} figure @param {Box} box */
 function facts(pen, { facts: list, framed = [] }, { x, y, width }) {
   const { letter, look } = pen;
-  const sizes = list.map(([fact]) =>
-    Math.max(1, Math.min(2, (2 * width) / pen.width(fact, { size: 2, bold: true }))),
-  );
+  const room = width - (framed.length ? letter : 0);
+  const large = (/** @type {string} */ fact, size = 2) => pen.width(fact, { size, bold: true });
+  const sizes = list.map(([fact]) => Math.max(1, Math.min(2, (2 * room) / large(fact))));
   const wide = list.map(
-    ([fact, about], at) =>
-      Math.max(pen.width(fact, { size: sizes[at], bold: true }), pen.width(about)) + 1.6 * letter,
+    ([fact, about], at) => Math.max(large(fact, sizes[at]), pen.width(about)) + 1.6 * letter,
   );
   let [left, top, tall] = [x, y, 0];
   list.forEach(([fact, about], at) => {
@@ -841,7 +839,7 @@ function facts(pen, { facts: list, framed = [] }, { x, y, width }) {
     const style = { size: sizes[at], bold: true };
     const isFramed = framed.some(([one]) => one === at);
     const begin = left + (isFramed ? 0.5 * letter : 0); // the frame is whole at an edge
-    pen.text(begin, top + 1.3 * letter, fact, { ...style, fill, room: width });
+    pen.text(begin, top + 1.3 * letter, fact, { ...style, fill, room });
     if (isFramed)
       pen.frame([
         begin - 0.3 * letter,

@@ -83,7 +83,7 @@ export function flow(pen, figure, box) {
   const { layers, bands } = figure;
   layers.forEach((layer, at) => ground(pen, figure, plan, layer, at));
   streams(pen, figure, plan);
-  if (bands.length > 1) memory(pen, figure, plan);
+  if (bands.length > 1) memory(pen, figure, plan, box.y);
   layers.forEach((layer, at) => {
     const inside = pen.apart(() =>
       seen(pen, lightOn(figure, at), () => column(pen, figure, plan, layer, at)),

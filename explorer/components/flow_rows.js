@@ -219,8 +219,8 @@ function mark(pen, hue, [x, y], fill) {
     });
 }
 
-/** What the second stream reads of the first. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
-export function memory(pen, figure, plan) {
+/** What the second stream reads of the first; nothing of it above `top`. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number} top */
+export function memory(pen, figure, plan, top) {
   const { letter, look } = pen;
   const at = figure.layers.findIndex((/** @type {any} */ layer) => layer.band === 1);
   const along = (plan.ends[at - 1] + plan.starts[at]) / 2;
@@ -229,7 +229,7 @@ export function memory(pen, figure, plan) {
   const [u, v] = point(plan, along + 0.4 * letter, high);
   pen.rect(x, y, u - x, v - y, { rx: 4, fill: look.ink, "fill-opacity": 0.3 });
   if (!plan.turned)
-    pen.text((x + u) / 2, y - 0.8 * letter, figure.between, {
+    pen.text((x + u) / 2, Math.max(y - 0.8 * letter, top + 0.5 * letter), figure.between, {
       anchor: "middle",
       size: 0.85,
       alpha: 0.85,

@@ -84,9 +84,8 @@ export default mount("panel", style, (view) => {
   const walks = figures.some((/** @type {any} */ each) => each.frames || each.stops);
   if (now === view.alike && !view.recoloured && walks) {
     view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it
-    return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
-      each.go?.(figures[at].current, true),
-    );
+    for (const [at, each] of view.figures.entries()) each.go?.(figures[at].current, true);
+    return;
   }
   const again = now === view.alike && view.beam && held(view); // it comes in other colours
   view.alike = now;

@@ -103,7 +103,7 @@ def units(
     """
     selection, layer, hidden = _read(run, token, layer, stream)
     words, token = sentences(CONCEPT, "units"), selection.token
-    shows = loaded(selection.recording).capabilities
+    model = loaded(selection.recording)
     shares = shares_of_update(hidden)
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
     is_covered = selection.recording.covered is not None  # its words may be the one asked for
@@ -117,7 +117,6 @@ def units(
     listed = order[shares[order] > 0][:N_UNITS].tolist()
     listed = listed if unit in listed else [*listed[: N_UNITS - 1], unit]
     written = {} if is_covered else _words_of(selection, hidden, listed)
-    model = loaded(selection.recording)
     least = flow.least_cosine(model, hidden.rows.shape[1]) if any(written.values()) else None
     named = {
         each: [] if least is None else _words_said(selection, words, least)
@@ -143,7 +142,7 @@ def units(
         title=words("title", layer=layer),
         finding=_told_of(words, slots, answer, named.get(unit, []), top, float(shares[top])),
         figures=(
-            _units(shares, listed, unit, named, shows.ffn_biases, selection.word),
+            _units(shares, listed, unit, named, model.capabilities.ffn_biases, selection.word),
             _tokens(selection, hidden, unit),
         ),
         table={

@@ -146,7 +146,7 @@ def _led(guesses: CheckpointGuesses, steps: Sequence[int]) -> str:
     """Sentences on the step from which on the last guess leads, and on the guess before."""
     words, first = sentences(CONCEPT, "checkpoints"), guesses.first
     names, step = [name for name, _ in guesses.likeliest], f"{steps[first]:,}"
-    slots = {"about": words(_place(guesses), word=guesses.word), "answer": names[-1]}
+    slots = {"about": words(_guess_place(guesses), word=guesses.word), "answer": names[-1]}
     if not first:
         return words("led_always", step=step, **slots)
     slots |= {"other": names[first - 1], "step": step}
@@ -154,7 +154,7 @@ def _led(guesses: CheckpointGuesses, steps: Sequence[int]) -> str:
     return f"{words(name, **slots)} {words('led_before', before=f'{steps[first - 1]:,}', **slots)}"
 
 
-def _place(guesses: CheckpointGuesses) -> str:
+def _guess_place(guesses: CheckpointGuesses) -> str:
     """The name of the sentences on the place that is guessed."""
     if guesses.is_hidden:
         return "of_hidden"
@@ -169,7 +169,7 @@ def _guess_bars(guesses: CheckpointGuesses, steps: Sequence[int]) -> Bars:
         for at, (step, (guess, p)) in enumerate(zip(steps, guesses.likeliest))
     )
     return Bars(
-        title=words(_place(guesses), word=guesses.word),
+        title=words(_guess_place(guesses), word=guesses.word),
         note=words("note", answer=guesses.likeliest[-1][0]),
         hint=words("hint"),
         header=words("step"),
