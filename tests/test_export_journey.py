@@ -142,7 +142,7 @@ def test_other_views_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Vi
     weight = float(short.attention[0].pattern[1, 5, 0].max())
     assert f" {weight:.0%} of its attention" in page.locator(".finding").inner_text()
     page.get_by_role("button", name="Next").click()
-    page.wait_for_selector(".panel svg:has-text('Step 2 of 7')")
+    page.wait_for_selector(".panel svg:has-text('Step 1 of 7')")
 
     recording = encoder.record(HOSTILE)
     other = encoder.record(HOSTILE, (ZeroHead(1, 5),))

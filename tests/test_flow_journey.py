@@ -54,7 +54,7 @@ def test_keys_go_in_and_out_and_ablate_and_restore_a_head(visitor: Visitor) -> N
     press(visitor, "Enter", head)
     assert page.locator(".panel [data-cells]").count() == 1
     press(visitor, "Enter", weight)
-    assert page.locator(".panel svg:has-text('Step 1 of 7')").count()
+    assert page.locator(".panel svg:has-text('Where “')").count()
     assert asked(visitor)["flow_level"] == ["Weight"]
     for level in (head, layer, model):
         press(visitor, "Escape", level)
@@ -280,7 +280,7 @@ def test_an_opened_weight_has_one_player(visitor: Visitor) -> None:
     """At the level of a weight Play, and Space, walk the steps of its calculation."""
     page = visitor.page
     page.goto(f"{visitor.server}/architecture?flow_level=Weight&layer=1&head=5")
-    page.wait_for_selector(".panel svg:has-text('Step 1 of 7')")
+    page.wait_for_selector(".panel svg:has-text('Where “')")
     play = page.get_by_role("button", name="Play")
     expect(play).to_have_count(1)
     play.click()

@@ -106,7 +106,7 @@ GO = """to => { history.pushState(history.state, "", to);
 EDIT = "edits=WithoutPositions"
 PAGES = {
     f"/?tab=weight&layer=1&head=5&{EDIT}": ["edits: no positions", "Layer 1, head 5"],
-    "/?tab=aggregated": ["rollout", "share of"],
+    "/?tab=aggregated": ["averaged"],
     "/?tab=circuits": ["Keys that match"],
     "/?tab=sentences": ["10 sentences"],
     f"/architecture?{EDIT}": ["edits: no positions"],
@@ -286,9 +286,9 @@ def test_the_steps_inside_a_picture_are_walked_on_the_wall(visitor: driver.Visit
 def test_a_page_without_a_picture_says_how_it_stands(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/training?tab=live&live_task=text")
-    page.get_by_text("Press Start,").wait_for()
+    page.get_by_text("Press Start:").wait_for()
     page.get_by_role("button", name="Present").click()
-    page.locator(".board .asked", has_text="Press Start,").wait_for()
+    page.locator(".board .asked", has_text="Press Start:").wait_for()
     page.keyboard.press("Escape")
     page.goto(f"{visitor.server}/classroom")
     page.get_by_role("button", name="Start a class").click()

@@ -51,7 +51,7 @@ def test_a_training_is_on_the_wall_and_in_the_windows_of_the_class(
     wall.goto(f"{visitor.server}/training?tab=live")
     code = wall.evaluate("JSON.parse(sessionStorage.getItem('headlight class')).code")
     visitor.join(code)
-    student.get_by_text("Press Start,").wait_for()
+    student.get_by_text("Press Start:").wait_for()
     wall.get_by_role("button", name="Start").click()
     wall.get_by_role("button", name="Present").click()
     board = wall.locator(".board")

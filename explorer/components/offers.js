@@ -45,7 +45,7 @@ async function ask(view, signal) {
   );
   lead.onclick = () => view.send("select", { address: works });
   redraw(view, [
-    make("h3", "", say("title")),
+    make("h2", "", say("title")),
     make("p", "", finding),
     make("ol", "", make("li", "", lead)),
   ]);
@@ -74,5 +74,5 @@ function draw(view, table) {
         ),
       ),
     );
-  redraw(view, [make("h3", "", say("title")), make("ol", "", ...list)]);
+  redraw(view, [make("h2", "", say("title")), make("ol", "", ...list)]);
 }

@@ -217,7 +217,9 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     catch_up(draft, run.recording().model.n_vocab)
     show_answer(run, draft)
     written = {"continuation": state.said}
-    each_token(run, draft, written, is_alone=playing or not head_of_answer(run, written))
+    if not playing:
+        head_of_answer(run, written)
+    each_token(run, draft, written)
     if not playing:  # an address for every token would fill the browser's history
         url_state.write()
 
@@ -312,14 +314,15 @@ def likeliest_answer() -> None:
         st.session_state[name] = url_state.default(name)
 
 
-def head_of_answer(run: Run, written: Mapping[str, str]) -> bool:
+def head_of_answer(run: Run, written: Mapping[str, str]) -> None:
     """Draw what one head read to write a word of the answer, and what is left of it without that
-    head; False where nothing was found."""
+    head, or why there is none."""
     try:
         with st.spinner(WORDS("looking")):
             panel = generation.reading_head(run, **written)
-    except ValueError:
-        return False
+    except ValueError as reason:
+        st.caption(literal(str(reason)))
+        return
     left, right = st.columns(WIDE, gap="large")
     with left:
         output.show_panel(panel, tab.widget_key(generation.reading_head))
@@ -329,21 +332,19 @@ def head_of_answer(run: Run, written: Mapping[str, str]) -> bool:
         if turns:
             without = generation.answer_without_head(run, **written)
             output.show_panel(without, tab.widget_key(generation.answer_without_head))
-    return True
 
 
-def each_token(run: Run, draft: drafts.Draft, written: Mapping[str, str], is_alone: bool) -> None:
+def each_token(run: Run, draft: drafts.Draft, written: Mapping[str, str]) -> None:
     """Draw the way each token was written, and its rivals: behind a press, open where the address
-    chooses something in it, and where nothing else is drawn of the answer."""
+    chooses something in it."""
     chosen = url_state.values(generation.next_token, run, written)
     asked = ("said", "temperature", "top_k", "top_p", "seed")
     is_asked = any(st.session_state[each] != url_state.default(each) for each in asked)
     special = int(run.recording().streams[0].special.sum())
     has_template = chat.n_messages(run.recording())
     label = WORDS("rivals_chat", n=special) if has_template else WORDS("rivals")
-    is_open = is_asked or is_alone
-    key = "fold rivals alone" if is_alone else "fold rivals"
-    with st.expander(label, key=key, expanded=is_open, on_change="rerun") as box:
+    is_open = is_asked or visit.playing
+    with st.expander(label, key="fold rivals", expanded=is_open, on_change="rerun") as box:
         if not box.open:
             return
         drafts.generated_text(run.model, run.text, tuple(each.id for each in draft.tokens), draft)
