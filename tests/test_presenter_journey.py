@@ -120,7 +120,7 @@ PAGES = {
     "/predict?tab=translate&model=translator": ["model translator"],
     "/predict?tab=attribution&model=encoder": [
         "What speaks for",
-        "step by step through the network",
+        "step by step",
     ],
     f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
     "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],

@@ -201,7 +201,7 @@ export const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? 
 /** What Tab would reach first of the page's pictures and cards; a picture itself where nothing in one is pressed. @returns {HTMLElement | undefined} */
 export function firstMark() {
   const panels = [...latest.values()].filter(
-    ({ header, name, root }) => (header.panel || name === "cards") && root.isConnected,
+    ({ name, root }) => (name === "panel" || name === "cards") && root.isConnected,
   );
   const places = panels.map(({ root }) => ({ root, place: hostOf(root) }));
   places.sort((a, b) => (a.place.compareDocumentPosition(b.place) & 4 ? -1 : 1));
