@@ -19,11 +19,11 @@ from explorer.analysis.coreference import CoreferenceHead
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import vote_finding, word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes
-from explorer.panels import attention, compare
+from explorer.panels import architecture, attention, compare, residual
 from explorer.screens.heads import HeadOnShow
 from explorer.screens.screen import screen
 from explorer.text import findings as findings_text
-from models.contract.edits import ZeroHead
+from models.contract.edits import Edit, HideWord, ZeroHead
 from models.runtime import caching, registry
 from models.runtime.run import Run
 
@@ -420,3 +420,14 @@ def test_one_word_has_nobody_to_look_at_until_a_head_is_asked_for(text: str) -> 
         assert (on_show.headline == "One word has no other to attend to") == is_alone
     two = screen({"text": f"{text} falls", "model": "encoder"})
     assert not HeadOnShow.of(two.run, two.chosen, two.words()).is_alone
+
+
+@pytest.mark.parametrize("edit", [ZeroHead(1, 7), ZeroHead(2, 1), HideWord(3)])
+def test_what_is_taken_out_leaves_the_word_where_it_was(edit: Edit) -> None:
+    """The heads of an edited run are not tested, so nothing is chosen by them anew."""
+    for text in ("Why did the chicken cross the road? It was bored.", WAITER, NURSE):
+        flow = architecture.flow(Run("encoder", text), beam="end")
+        after = architecture.flow(Run("encoder", text, (edit,)), beam="end")
+        assert after.at["token"] == flow.at["token"]
+        own = residual.updates(Run("encoder", text))
+        assert residual.updates(Run("encoder", text, (edit,))).at["token"] == own.at["token"]

@@ -20,6 +20,7 @@ from explorer.panels.choice import EVERY, Choice
 from explorer.wording.markdown_escape import literal
 from explorer.wording.templates import sentences
 from models import model_names
+from models.contract.edits import HideToken, ShuffleTokens
 from models.contract.recording import Attention, Recording, Stream, from_end
 from models.contract.spelling import there_are
 from models.runtime.caching import loaded, memo
@@ -344,8 +345,27 @@ def _cell(at: int) -> Callable[[Run, Chosen], int]:
     return place
 
 
+def _before_taken_out(run: Run) -> Recording:
+    """What a word is chosen on: the text as the model reads it with every part, so that what is
+    taken out leaves the word where it was; a run of one recording alone as it is."""
+    kept = tuple(each for each in run.edits if isinstance(each, (HideToken, ShuffleTokens)))
+    if kept == run.edits:
+        return run.recording()
+    try:
+        return run.under(kept).recording()
+    except ValueError:
+        return run.recording()
+
+
 def _word(run: Run, chosen: Chosen) -> int:
-    return opening.word(run.recording(), stream_of(run, chosen))
+    name = stream_of(run, chosen).name
+    before = _before_taken_out(run)
+    return opening.word(before, before.stream(name))
+
+
+def _word_on_its_way(run: Run, chosen: Chosen) -> int:
+    before = _before_taken_out(run)
+    return opening.flow_word(before, before.streams[0])
 
 
 def _predicted(run: Run, chosen: Chosen) -> int | None:
@@ -441,7 +461,7 @@ WordOnItsWay = Annotated[
     int,
     replace(
         TOKEN,
-        suits=lambda run, chosen: opening.flow_word(run.recording(), run.recording().streams[0]),
+        suits=_word_on_its_way,
         checked=token_of_text,
         named=_of_word(lambda run, chosen: run.recording().streams[0]),
     ),
