@@ -73,14 +73,23 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
 
 @pytest.mark.parametrize("tab", ["edit", "word", "compare", "heads"])
 def test_an_edit_at_a_word_stays_with_its_text_and_the_page_says_so(tab: str) -> None:
-    left = sentences("frame", "edits")("left")
+    words = sentences("frame", "edits")
+    left, still = words("left_text"), words("still")
     app = clean(page_at(tab, text=TEXT, edits="HideWord:2:,ZeroHead:1:5:self"))
     assert left not in told(app)
     app.session_state["wanted_text"] = "The dog ran home because it was tired."
     clean(app.run())
-    assert app.session_state["edits"] == "ZeroHead:1:5:self" and left in told(app)
+    assert app.session_state["edits"] == "ZeroHead:1:5:self" and f"{left} {still}" in told(app)
     assert "HideWord" not in asked_of(app).get("edits", "")
     assert left not in told(clean(go(app, "live")))
+
+
+def test_edits_of_a_model_stay_with_it_and_the_page_says_so() -> None:
+    app = clean(page_at("heads", text=TEXT, edits="ZeroHead:1:5:self"))
+    app.session_state["wanted_model"] = "minilm"
+    clean(app.run())
+    assert not app.session_state["edits"]
+    assert sentences("frame", "edits")("left_model") in told(app)
 
 
 @pytest.mark.parametrize(
