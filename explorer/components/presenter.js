@@ -587,12 +587,13 @@ function filled(element, parts, between) {
 }
 
 /** The lines of a caption by what a room needs first: model and edits of each side, the text, the rest. @param {string[]} lines */
-function captions([first, ...rest]) {
+function captions(lines) {
   const plain = (/** @type {string} */ line) =>
     line.replace("Headlight · ", "").replace(/ \([^()]* weights [^()]*\)/, "");
   const rank = (/** @type {string} */ line) =>
     /^[AB]: /.test(line) ? 0 : /^Text: /.test(line) ? 1 : 2;
-  return [first, ...rest.sort((a, b) => rank(a) - rank(b))].map(plain);
+  const rest = lines.slice(1).sort((a, b) => rank(a) - rank(b));
+  return [...lines.slice(0, 1), ...rest].map(plain);
 }
 
 /**
