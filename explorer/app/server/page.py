@@ -85,16 +85,16 @@ def link(href: str, name: str) -> str:
 # One press of Back a page: what the browser remembers of the way through the app.
 
 # Streamlit makes a stop in the browser's history of every change of the address. A stop is another
-# place or tab, another text (a second one too) or model, another word, layer or head; all else, and
-# what a page writes into its own address when it opens, takes the place of what was there. On the
-# way to another place Streamlit writes the words of its address behind the path of the one that is
-# left: that stop is put back as it was. What a page on its way would still write after the reader
-# went back from it is left out.
+# place or tab, another text (a second one too) or model, another word, layer, head or step of a
+# lesson; all else, and what a page writes into its own address when it opens, takes the place of
+# what was there. On the way to another place Streamlit writes the words of its address behind the
+# path of the one that is left: that stop is put back as it was. What a page on its way would still
+# write after the reader went back from it is left out.
 SCRIPT = b"""<script nonce="NONCE">
 (() => {
   const push = history.pushState.bind(history);
   const STOPS = ["text", "target", "second", "donor", "other_text", "model", "layer", "head",
-    "token"];
+    "token", "lesson_step"];
   let opening = true, back = -Infinity, wrote = {};
   const acted = ({ type, key }) => {
     [opening, back, wrote] = [false, -Infinity, {}];
