@@ -325,6 +325,29 @@ def test_what_cannot_be_is_refused_in_a_sentence(ask: TestClient, query: str) ->
     assert said.status_code == 400 and is_one_sentence(said), said.text
 
 
+@pytest.mark.slow
+def test_a_worksheet_is_had_by_its_lesson_and_any_text_is_data(ask: TestClient) -> None:
+    text = f"{HOSTILE['bold']} sat on the mat."
+    said = ask.get(f"/worksheet/lecture?{urlencode({'text': text})}")
+    assert said.status_code == 200 and said.headers["content-type"].startswith("text/html")
+    assert HOSTILE["bold"] not in said.text
+    assert "sandbox" in said.headers["content-security-policy"]
+    for word in ("99", "9" * 5000, "-1", "x", "\u0663"):  # no place of a word: the lesson's own
+        query = urlencode({"text": "The cat sat on the mat.", "lesson_word": word})
+        assert ask.get(f"/worksheet/three-minutes?{query}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [("nothing", 404), ("lecture?model=nope", 404), ("lecture?text=Hi", 400), ("..%2Fapp", 404)],
+)
+def test_what_is_no_worksheet_is_refused_in_a_sentence(
+    ask: TestClient, asked: str, status: int
+) -> None:
+    said = ask.get(f"/worksheet/{asked}")
+    assert said.status_code == status and is_one_sentence(said), said.text
+
+
 def is_one_sentence(said: httpx2.Response) -> bool:
     plain = said.headers["content-type"].startswith("text/plain")
     short = 0 < len(said.text) <= panel.LONGEST_REFUSAL + 1

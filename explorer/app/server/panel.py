@@ -106,15 +106,18 @@ class PanelRequest:
         return panel.file, spec.FILES[self.ending].make(panel, self.sheet)
 
 
+PLACE = re.compile(r"[0-9]{1,6}")  # of a word in a text
+
+
 @dataclass(frozen=True)
 class WorksheetRequest(PanelRequest):
     """Request of the worksheet of a lesson that comes with the app, on a text and a model."""
 
     def make(self) -> tuple[str, bytes]:
         """As of a panel."""
-        word = dict(self.choices).get("lesson_word", "")
+        word = dict(self.choices)["lesson_word"]
         run = address.run_of(dict(self.of_run))
-        on = lessons.on(run, self.name, int(word) if word.isdecimal() else None)
+        on = lessons.on(run, self.name, int(word) if PLACE.fullmatch(word) else None)
         made = worksheet.within(on, settings().max_chars, models.has_every_visitor)
         return f"headlight-{self.name}", worksheet.document(made).encode()
 
