@@ -62,7 +62,7 @@ from models.network.layers import (
     norm_of,
     with_paths,
 )
-from models.network.linear import Linear
+from models.network.linear import Linear, product
 
 
 class FeedForward(nn.Module):
@@ -317,7 +317,7 @@ class Transformer(nn.Module):
         """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises
         ValueError for a model without a readout."""
         matrix, bias = self.readout()
-        return self.before_readout(x) @ matrix.T + bias
+        return product(self.before_readout(x), matrix, bias)
 
     def before_readout(self, x: Tensor) -> Tensor:
         """Vectors (..., d_model) as the readout's matrix reads them, (..., width)."""
