@@ -13,6 +13,7 @@ from models.contract.argument_validation import (
     edits_of,
     expect_model,
     expect_recording,
+    target_of,
     text_or_ids,
 )
 from models.contract.cancellation import NoRoom
@@ -61,6 +62,8 @@ class Run:
             expect_model(model)
         if not isinstance(self.edits, tuple) or not all(isinstance(e, Edit) for e in self.edits):
             object.__setattr__(self, "edits", edits_of(self.edits))
+        if not isinstance(self.target, str | tuple | None):
+            object.__setattr__(self, "target", target_of(self.target))
         if not isinstance(self.text, str):
             read = loaded(self.model).record(text_or_ids(self.text))
             object.__setattr__(self, "text", read.text)
@@ -110,7 +113,9 @@ class Run:
         else the model's own, from the cache, or made anew where it is no longer there."""
         at_hand = self._at_hand() if self._at_hand is not None else None
         made = (
-            at_hand or self.held() or self.loaded.record(self.text_or_ids, self.edits, self.target)
+            at_hand
+            or self.held()
+            or self.loaded.recording_of(self.text_or_ids, self.edits, self.target)
         )
         return made.covering(self.covered)
 
