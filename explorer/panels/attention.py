@@ -611,7 +611,7 @@ def head(
     words = sentences(CONCEPT, "head")
     return Panel(
         title=picture.title,
-        finding=_says(picture) or words("hint_across" if across else "hint"),
+        finding=_row_sentence(picture) or words("hint_across" if across else "hint"),
         figures=(_linked(picture, of, VIEWS[view], incoming, _breaks(recording, of, picture)),),
         table=picture.columns,
         details=_head_in_words(recording, of, picture),
@@ -744,7 +744,7 @@ def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray
     return blocks | codec.runs(view.allowed)
 
 
-def _says(picture: HeadView) -> str:
+def _row_sentence(picture: HeadView) -> str:
     """The sentence on the selected row or column, which names the key of a selected cell; "" where
     no token is selected."""
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view

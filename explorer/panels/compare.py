@@ -344,7 +344,7 @@ def _of_a(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
     return place
 
 
-def _found_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
+def _word_of_finding(run: Run, chosen: Mapping[str, Any]) -> int | None:
     """The word of the strongest finding where both texts are the same."""
     recording, other = run.recording(), chosen.get("other")
     is_one_text = other is None or other.recording().text == recording.text
@@ -354,7 +354,7 @@ def _found_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
 LayerOfA = Annotated[int, replace(LAYER, suits=_of_a(0))]
 HeadOfA = Annotated[int, replace(HEAD, suits=_of_a(1))]
 ComparedWord = Annotated[
-    int | None, replace(TOKEN, suits=_found_word, takes_every=True, checked=token_of_text)
+    int | None, replace(TOKEN, suits=_word_of_finding, takes_every=True, checked=token_of_text)
 ]
 
 
@@ -439,7 +439,7 @@ def votes(
                 None,
                 (
                     f"{_outcome(on, label, names)}.",
-                    divided or _said(on),
+                    divided or _vote_counts(on),
                     *_doubts(a, b, on, names),
                     *_taught((run.model, other.model), on, names),
                 ),
@@ -532,7 +532,7 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
     return words(on.outcome, **slots)
 
 
-def _said(on: SharedVote) -> str:
+def _vote_counts(on: SharedVote) -> str:
     """The number of heads of both models that say the noun which theirs names."""
     n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
     return sentences(CONCEPT, "votes")("hint", n=n, all=every)

@@ -54,7 +54,7 @@ def what_changes(
     else:
         on = select(run, layer, head, attention=attention)
         every = offers.of_head(on.recording, on.attention.name, on.layer, on.head)
-    return _made(words, every, words.lines("details"), "offers")
+    return _panel_of_offers(words, every, words.lines("details"), "offers")
 
 
 @spec.predicts
@@ -73,10 +73,12 @@ def between_models(
     on = opening.compared_vote(shared_votes(run.recording(), other.recording()))
     third = opening.voting_beside(run)
     every = () if on is None else offers.between(run, other.model, on, third)
-    return _made(words, every, (), "offers-models")
+    return _panel_of_offers(words, every, (), "offers-models")
 
 
-def _made(words: Sentences, every: Sequence[Offer], details: tuple[str, ...], file: str) -> Panel:
+def _panel_of_offers(
+    words: Sentences, every: Sequence[Offer], details: tuple[str, ...], file: str
+) -> Panel:
     """Offers as a table, without rows and figures where there are none."""
     columns = sentences("offers", "what_changes")
     tries = [plain(offers_text.what(each, quoted)) for each in every]

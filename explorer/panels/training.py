@@ -957,7 +957,7 @@ def example(run: Run) -> Panel:
     and at the last, and all heads at each."""
     words, points = sentences(CONCEPT, "live"), model_card.checkpoints(run.model)
     shown = (points[0], points[len(points) // 2], points[-1])
-    lists = {each.step: _said_at(run, each) for each in shown}
+    lists = {each.step: _predicted_words(run, each) for each in shown}
     first, last = lists[shown[0].step], lists[shown[-1].step]
     measures = measured(run, _attention(run, ""))
     chosen = training.most_informative(training.best_courses([each.stage for each in measures]))
@@ -971,7 +971,7 @@ def example(run: Run) -> Panel:
     )
 
 
-def _said_at(run: Run, at: Checkpoint) -> OneList:
+def _predicted_words(run: Run, at: Checkpoint) -> OneList:
     """A model's words at a checkpoint, after the right tokens before it: of a text to the tokens
     that come again, of a translation to the source."""
     recording = at_checkpoint(run, at).recording()
