@@ -9,12 +9,15 @@ PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c con
 app: .venv/app
 	.venv/bin/streamlit run app.py
 
-# Every part runs, whatever the parts before it found. The journeys in a browser come afterwards, by
+# Every part runs, whatever the parts before it found. Types are checked in one process, so that goes
+# on beside the tests, and says afterwards what it found. The journeys in a browser come last, by
 # themselves: they share the cores with their servers and browsers.
+LINTED = .venv/lint.txt
 test: .venv/test
-	@status=0; \
-	$(MAKE) --no-print-directory lint .venv/cluster || status=1; \
+	@status=0; $(MAKE) --no-print-directory lint > $(LINTED) 2>&1 & lint=$$!; \
+	$(MAKE) --no-print-directory .venv/cluster || status=1; \
 	.venv/bin/python -m pytest -m "not browser" -n 2 --dist worksteal || status=1; \
+	wait $$lint || status=1; cat $(LINTED); \
 	$(MAKE) --no-print-directory journeys || status=1; \
 	exit $$status
 

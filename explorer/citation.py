@@ -41,7 +41,7 @@ Named = tuple[str, str, str]  # what it is, its name, and what is said of it
 
 
 def _names_of(of: Panel | Recording | Model | str | None) -> list[Named]:
-    """What an entry names beside the version: the panel, and the model with its weights."""
+    """Names in an entry beside the version: the panel, and the model with its weights."""
     if of is None:
         return []
     if isinstance(of, Panel):

@@ -68,7 +68,7 @@ def _open_streams() -> None:
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """What stands for the letters that a console does not have."""
+    """Stand-ins for the letters that a console does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]

@@ -48,7 +48,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Cache:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_and_what_it_leaves_in_the_cache(name: str, here: Cache) -> None:
     (model,) = in_turn(("encoder", "decoder", "translator"), 3, name)

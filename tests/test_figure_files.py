@@ -129,7 +129,7 @@ def is_shown(word: str, texts: list[str]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_panel_is_an_svg_with_the_words_and_numbers_of_its_figures(
     name: str, tmp_path: Path

@@ -13,6 +13,7 @@ import pytest
 from conftest import in_turn, needs_smollm2
 from ordinary_sentences import SENTENCES
 from test_formulas import NOTES
+from test_formulas_beside_pictures import LAWS, WITHOUT_A_PLACE
 from tolerances import STORED
 
 from explorer.analysis.formulas import RecordedPlace
@@ -29,6 +30,7 @@ OWN = ("encoder", "decoder", "translator", "induction", "twin-post", "twin-pre",
 TEXTS = in_turn(SENTENCES, 24, "framed")[:2]
 # Pictures in which no number of theirs stands: their formulas are symbols.
 SYMBOLS = {"width", "values"}
+WITH_FORMULAS = {*LAWS, *WITHOUT_A_PLACE}
 SLOW = {"jacobian-product": "gradients.deep_stack"}  # takes long, and depends little on the text
 
 
@@ -84,7 +86,7 @@ def test_what_a_formula_comes_to_is_framed_at_that_number(model: str) -> None:
     spec.panel_names()
     slow = set() if model == "encoder" else set(SLOW)
     left_out = {SLOW[id] for id in slow}
-    names = {name: each for name, each in spec.PANELS.items() if name not in left_out}
+    names = {name: spec.PANELS[name] for name in WITH_FORMULAS - left_out}
     for text in TEXTS[: 1 if model == "smollm2" else None]:
         run, found = Run(model, text), set()
         for panel in panels(run, names):

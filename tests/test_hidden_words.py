@@ -27,7 +27,7 @@ NAMES = ("key", "token", "word", "source")
 # Scores before the mask, all pairs of words, what is exchanged word by word, and a norm over all.
 OF_ALL_WORDS = {"circuits.circuits", "soft_lookup.scoring", "stages.exchanged"}
 OF_ALL_WORDS |= {"residual.norm_steps"}
-TEXTS = in_turn(SENTENCES[:40], 10, "hidden words")
+TEXTS = in_turn(SENTENCES[:40], 20, "hidden words")
 RUNS = [
     *((Run("decoder", text), at) for text, at in product(TEXTS, (1, 3))),
     *((Run("encoder", text, (WithMask(),)), 2) for text in TEXTS[:2]),

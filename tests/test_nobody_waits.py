@@ -73,7 +73,7 @@ def drawn(name: str, run: Run, check: Callable[[], None]) -> bytes | str:
             return str(why)
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", spec.panel_names())
 def test_a_panel_looks_often_whether_somebody_waits(name: str, deep: RecordedModel) -> None:
     calls, most = 0, 0
@@ -98,7 +98,7 @@ def test_a_panel_looks_often_whether_somebody_waits(name: str, deep: RecordedMod
     assert most <= MOST_CALLS
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", spec.panel_names())
 def test_a_panel_ends_where_its_reader_has_gone(name: str) -> None:
     """At any look, and whoever asks next has the whole of it."""

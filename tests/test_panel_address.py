@@ -84,7 +84,7 @@ def n_read() -> int:
 # ---- what it answers -----------------------------------------------------------------------------
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
     """What the library writes, byte for byte: each panel as one kind of file in turn, and as
@@ -138,7 +138,7 @@ def test_a_panel_of_an_earlier_version_keeps_its_address() -> None:
     assert set(OF_0_5.split()) <= set(spec.panel_names())
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panels_own_address_makes_it_again(ask: TestClient, name: str) -> None:
     """Of an edited run too, and with each choice that has other options."""
@@ -365,7 +365,7 @@ def test_no_value_of_a_choice_is_a_fault(ask: TestClient, name: str) -> None:
     called = {each.argument for each in parameters(spec.PANELS[name])}
     called |= {each.name for each in choices_of(spec.PANELS[name])}
     for choice in sorted(called):
-        for value in in_turn(VALUES, 8, f"{name} {choice}"):
+        for value in in_turn(VALUES, len(VALUES), f"{name} {choice}"):
             said = ask.get(at(name, "json", **{choice: value}))
             assert said.status_code in (200, 400, 404), (choice, value, said.text)
             assert said.status_code == 200 or is_one_sentence(said), (choice, value)

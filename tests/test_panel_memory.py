@@ -49,14 +49,14 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Cache:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_takes_no_more_than_it_asks_for(cache: Cache, name: str) -> None:
     expect_bounded(name, model_of(name))
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(6)
+@pytest.mark.in_turn(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_of_a_model_of_many_words_takes_no_more_than_it_asks_for(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, name: str

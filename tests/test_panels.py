@@ -132,7 +132,7 @@ def made(name: str, run: Run, **choices: Any) -> Panel | str:
 
 # Each panel reads its turn of the texts: encoder, which opens every page, three, others one.
 @pytest.mark.slow
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("model", OWN)
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
@@ -173,6 +173,7 @@ AT_MOST = {"place"}  # beyond the last position it is the last one
 BEYOND = 10**6
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_negative_place_counts_from_the_end(name: str) -> None:
@@ -213,7 +214,7 @@ def of_an_edit(name: str) -> Panel:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_its_python_line_and_the_words_of_an_address_make_a_panel_again(name: str) -> None:
     panel = of_an_edit(name)
@@ -246,7 +247,7 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None:
     panel = of_an_edit(name)

@@ -70,6 +70,7 @@ def expect_as_page(tab: str, asked: dict[str, str]) -> Screen:
     return shown
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("tab", TABS)
 def test_the_panels_of_a_screen_are_those_of_its_page(tab: str, model: str) -> None:

@@ -179,6 +179,7 @@ WITHOUT_PANELS = {"lessons", "live", "claims", "sentences"}  # of the run of the
 OF_PANELS = [tab for tab in TABS if tab not in {*WITHOUT_PANELS, "classroom"}]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["encoder", "translator"])
 @pytest.mark.parametrize("tab", OF_PANELS)

@@ -93,13 +93,13 @@ def test_the_tracer_counts_a_file_where_a_function_of_it_is_called() -> None:
 @pytest.mark.usefixtures("alone")
 def test_a_screen_is_resolved_and_made_in_few_files() -> None:
     """45 files when screens came; 47 since the run of a row is resolved with its choices; 46 until
-    what is one concept stood in one file."""
+    what is one concept stood in one file, and 37 until what a run knows was no longer checked."""
 
     def make(text: str) -> None:
         for panel in screen({"text": text}).panels():
             panel.encode()
 
-    expect_at_most(37, way(make, read))
+    expect_at_most(35, way(make, read))
 
 
 @pytest.mark.slow
@@ -112,13 +112,14 @@ def test_the_tab_heads_is_drawn_in_few_files() -> None:
         app.query_params["text"] = text
         clean(app.run())
 
-    expect_at_most(58, way(draw, read, "heads_tab"))
+    expect_at_most(56, way(draw, read, "heads_tab"))
 
 
 @pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize(("name", "most"), [("attention.heads", 25), ("attention.head", 35)])
+@pytest.mark.parametrize(("name", "most"), [("attention.heads", 22), ("attention.head", 32)])
 def test_a_panel_is_made_in_few_files(name: str, most: int) -> None:
-    """Of a run whose recording is at hand, as on its page: 23 and 29 files at commit 24b04e98."""
+    """Of a run whose recording is at hand, as on its page: 23 and 29 files at commit 24b04e98, 25
+    and 35 until what a run knows was no longer checked."""
 
     def make(text: str) -> None:
         run = Run("encoder", text)

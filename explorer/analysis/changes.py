@@ -122,7 +122,7 @@ def _candidates(text: str, start: int, others: Sequence[str]) -> Iterator[Change
     is_present = verb in lists["clause"]["present"]
     kept = [each for each in rest[:1] if verb in lists["clause"]["verbs"]]
     adverbs = [each for each in kept if each in lists["clause"]["kept"]]
-    for pronoun, predicate in _said(others):
+    for pronoun, predicate in _predicates(others):
         many = pronoun == "they"
         be = ("are" if many else "is") if is_present else ("were" if many else "was")
         new = " ".join((pronoun, be, *adverbs, predicate))
@@ -130,7 +130,7 @@ def _candidates(text: str, start: int, others: Sequence[str]) -> Iterator[Change
             yield Change(clause[0], new, text[:start] + new + text[clause.end() :])
 
 
-def _said(others: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _predicates(others: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Pronouns of the other nouns with what is said of them: of each noun the first, then of each
     the next."""
     said = [

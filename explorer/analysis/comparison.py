@@ -203,9 +203,9 @@ def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, 
     row = int(row_distance.argmax())
     difference = weights_b[row] - weights_a[row]
     lost_column, gained_column = int(difference.argmin()), int(difference.argmax())
-    labels = _told_apart(patterns.column_labels)
+    labels = _distinct_labels(patterns.column_labels)
     return RowChange(
-        _told_apart(patterns.rows.labels)[row],
+        _distinct_labels(patterns.rows.labels)[row],
         float(row_distance[row]),
         labels[lost_column],
         float(weights_a[row, lost_column]),
@@ -217,7 +217,7 @@ def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, 
     )
 
 
-def _told_apart(labels: Sequence[str]) -> list[str]:
+def _distinct_labels(labels: Sequence[str]) -> list[str]:
     """Labels; those that stand several times with their places in front."""
     counts = Counter(labels)
     return [one if counts[one] == 1 else named for one, named in zip(labels, numbered(labels))]

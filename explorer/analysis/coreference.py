@@ -346,11 +346,11 @@ MOST_WORDS = 40  # of a text that is shown whole, and of what is shown of a long
 ENDS = {*".!?…。！？؟।"}  # of sentences
 
 
-def excerpt(labels: Sequence[str], keep: Sequence[int], most: int = MOST_WORDS) -> list[int]:
+def excerpt(labels: Sequence[str], keep: Sequence[int]) -> list[int]:
     """The places of the words of a text that are shown: all of a short one, else the sentences of
     the words to `keep`, and of long ones the words nearest to these."""
     n, last = len(labels), -1
-    if n <= most:
+    if n <= MOST_WORDS:
         return list(range(n))
     sentence = []  # of each word
     for label in labels:
@@ -359,7 +359,7 @@ def excerpt(labels: Sequence[str], keep: Sequence[int], most: int = MOST_WORDS) 
     there = {sentence[at] for at in keep}
     places = [at for at in range(n) if sentence[at] in there]
     far = lambda at: (min(abs(at - each) for each in keep), at)
-    return sorted(sorted(places, key=far)[:most])
+    return sorted(sorted(places, key=far)[:MOST_WORDS])
 
 
 # ---- how often it is right -----------------------------------------------------------------------

@@ -1128,7 +1128,7 @@ def _units(at: RecordedPlace, gated: bool, relu: bool) -> FFNActivations:
     return activations
 
 
-def _told_by_few(parts: np.ndarray, total: np.ndarray) -> int:
+def _component_of_few_terms(parts: np.ndarray, total: np.ndarray) -> int:
     """The component of a sum of vectors (part, d_model) of which the terms that are written one by
     one make the largest share, among those of at least half of the largest."""
     sizes = np.abs(parts.astype(np.float64))
@@ -1142,7 +1142,7 @@ def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
     """The sum of what all hidden units write beside what the network wrote, at several tokens."""
     hidden, stream = _units(at, gated, relu), at.stream
     wrote = hidden.writes.sum(axis=0, dtype=np.float64) + hidden.bias
-    dimension = _told_by_few(hidden.writes, wrote)
+    dimension = _component_of_few_terms(hidden.writes, wrote)
     column = hidden.writes[:, dimension].astype(np.float64)
     weights = np.divide(column, hidden.after, out=np.zeros_like(column), where=hidden.after != 0)
     units = np.append(hidden.after.astype(np.float64), 1.0)

@@ -458,7 +458,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
     if vote is None or not _stands_for_one(vote) or recording.as_ids:
         return None
     grouped = words.words(recording.streams[0], recording.text)
-    said = _said(vote, grouped.labels)
+    said = _vote_outcome(vote, grouped.labels)
     tried = changes.of_vote(recording, vote)
     found: list[tuple[int, changes.Change, Said]] = []
     for each in tried:
@@ -469,7 +469,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
         again = _vote_in(made, vote.row)
         if again is None or not _stands_for_one(again):
             continue
-        now = _said(again, words.words(made.streams[0], made.text).labels)
+        now = _vote_outcome(again, words.words(made.streams[0], made.text).labels)
         if now.noun.casefold() != said.noun.casefold():
             found.append((again.n_votes, each, now))
         if found and found[-1][0] == len(vote.ballots):
@@ -500,7 +500,7 @@ def _vote_in(recording: Recording, row: int) -> Vote | None:
     )
 
 
-def _said(vote: Vote, labels: Sequence[str]) -> Said:
+def _vote_outcome(vote: Vote, labels: Sequence[str]) -> Said:
     noun = "" if vote.noun is None else word_classes.without_possessive(labels[vote.noun])
     return Said(tuple(each.word for each in vote.ballots), noun)
 
@@ -523,7 +523,7 @@ def compare(recording: Recording, other: str) -> Offer | None:
     if first is None or first.outcome != "disagree":
         return None
     labels = words.words(recording.streams[0], recording.text).labels
-    said, now = (_said(each, labels) for each in first)
+    said, now = (_vote_outcome(each, labels) for each in first)
     return Offer(
         MODELS,
         (("model", other),),
@@ -565,7 +565,7 @@ def _both(a: Recording, other: str, on: SharedVote) -> Offer | None:
         if again is None or not is_told or (again.a.noun, again.b.noun) == (on.a.noun, on.b.noun):
             continue
         now = words.words(made.streams[0], made.text).labels
-        said = tuple(_said(one, now) for one in again)
+        said = tuple(_vote_outcome(one, now) for one in again)
         models = (("text", each.text), ("model", other))
         return Offer(BOTH, models, now[on.a.row], old=each.old, new=each.new, votes=said)
     return None
@@ -585,6 +585,6 @@ def _third(a: Recording, other: str, on: SharedVote, third: Iterable[str]) -> Of
         also = next((each.b for each in found if each.a.row == on.a.row), None)
         if also is not None and also.noun is not None and also.n_votes >= LEAST_VOTES:
             labels = words.words(a.streams[0], a.text).labels
-            said = (_said(also, labels),)
+            said = (_vote_outcome(also, labels),)
             return Offer(THIRD, (("model", name),), labels[on.a.row], new=name, votes=said)
     return None

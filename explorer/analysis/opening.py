@@ -58,8 +58,6 @@ MAX_TOKENS = 128  # up to which every tab opens on the word that Heads opens on
 def attention(recording: Recording) -> str:
     """Of several attentions the one that the strongest finding is seen in, as the address calls it;
     "" for the first."""
-    if len(recording.attention) == 1:
-        return ""
     first = next(_seen_in_heads(recording), None)
     return dict(first.address)["attention"] if first else ""
 

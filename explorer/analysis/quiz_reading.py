@@ -45,15 +45,12 @@ class AttentionQuestions:
         self.rows = np.flatnonzero(rows & word_attention.text_masks[0])
         self.keys = np.flatnonzero(keys & word_attention.text_masks[1])
 
-    def about(
-        self, kind: str, layer: int, head: int, row: int = -1, column: int = -1, **more: Any
-    ) -> Question:
-        """A question about a head, and the words of a row and a column where they are named, still
-        without answers."""
+    def about(self, kind: str, layer: int, head: int, row: int = -1, **more: Any) -> Question:
+        """A question about a head, and the word of a row where it is named, still without
+        answers."""
         name = self.seen.attention.name
         token = -1 if row < 0 else int(self.seen.rows.starts[row])
-        key = -1 if column < 0 else int(self.seen.keys.starts[column])
-        words = (self.row_names[row],) * (row >= 0) + (self.key_names[column],) * (column >= 0)
+        words = () if row < 0 else (self.row_names[row],)
         address = {
             "attention": name,
             "layer": str(layer),
@@ -68,7 +65,6 @@ class AttentionQuestions:
             head=head,
             words=words,
             token=token,
-            key=key,
             address=tuple(address.items()),
             **more,
         )

@@ -1,4 +1,4 @@
-"""What the tested heads of two models say of the same pronouns of one text.
+"""Votes of the tested heads of two models on the same pronouns of one text.
 
 Models split a text into other tokens. The votes of both are by the words of the first one: a word
 of the second is the one that it shares characters with (`alignment`)."""

@@ -153,10 +153,10 @@ def hundredths(weight: float, decimals: int = 2) -> str:
     return fixed(weight, decimals)
 
 
-def decimals_apart(one: float, other: float, most: int = 6) -> int | None:
+def decimals_apart(one: float, other: float) -> int | None:
     """The fewest decimals, from two, in which two weights are not the same number; None where that
-    takes more than `most`."""
-    for decimals in range(2, most + 1):
+    takes more than six."""
+    for decimals in range(2, 7):
         first, second = (hundredths(each, decimals).lstrip("<> ") for each in (one, other))
         if first != second:
             return decimals

@@ -110,7 +110,7 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     words, arguments = dict(choices), dict[str, Any]()
     every = parameters(function := PANELS[name])
     for each in every:
-        if other := _made_run(each, run, words):
+        if other := _other_run(each, run, words):
             arguments[each.argument] = other
     for each in every:
         for key in {each.argument, each.name} & words.keys():
@@ -156,7 +156,7 @@ def other_models(name: str) -> tuple[str, ...]:
     return tuple(part.name for part in parts if part.argument == "model")
 
 
-def _made_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Run | None:
+def _other_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Run | None:
     """The other run that an argument is, made of those words of an address that are of it, which
     are taken out of `words`; None without any."""
     if parameter.choice is None or parameter.choice.made_by is None:

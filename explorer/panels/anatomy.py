@@ -226,8 +226,8 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
 
 
 def _why_this_head(selection: Selection, key: int) -> str:
-    """Why a head is the one that every tab opens on, of the weight that the vote of the tested
-    heads opens; else ""."""
+    """The reason why a head is the one that every tab opens on, of the weight that the vote of the
+    tested heads opens; else ""."""
     recording, of = selection.recording, selection.attention
     vote = opening.voted(recording, of.name)
     if vote is None or (*vote.at, vote.query, *vote.keys) != (*selection.at, key):
@@ -528,7 +528,7 @@ FRAMES = {
 
 
 def _aligned(decimals: int) -> Callable[[float], str]:
-    """What writes the numbers of a column in so many decimals."""
+    """The writer of a column's numbers in so many decimals."""
     return lambda value: weight_texts.aligned(value, decimals)
 
 

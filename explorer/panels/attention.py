@@ -327,8 +327,8 @@ def votes(
     token: Annotated[int | None, replace(TOKEN, suits=_voted_row)] = OPENS,
     attention: FirstAttention = OPENS,
 ) -> Panel:
-    """What the best-tested heads of an attention say that a pronoun stands for; a press on a vote
-    opens its head.
+    """The vote of an attention's best-tested heads on the noun that a pronoun stands for; a press
+    on a vote opens its head.
 
     token: the pronoun, the one with the clearest vote where None. Raises ValueError where no tested
     head votes on it.
@@ -368,9 +368,9 @@ LEAST_READ = 0.05  # weight of a second one
 
 
 class ReadWords(NamedTuple):
-    """What a word gives other words of its text in one head: its place among the words, theirs, the
-    largest weight first, these weights, whether no token gets more than the first, and what
-    uniform attention would give it."""
+    """The weights that a word gives other words of its text in one head: its place among the words,
+    theirs, the largest weight first, these weights, whether no token gets more than the first, and
+    what uniform attention would give it."""
 
     row: int
     keys: tuple[int, ...]
@@ -380,8 +380,8 @@ class ReadWords(NamedTuple):
 
 
 def read_words(selection: Selection) -> ReadWords | None:
-    """What the selected word reads in the selected head, by whole words; None between two texts,
-    and where it is no word or reads none."""
+    """The words that the selected word reads in the selected head, by whole words; None between two
+    texts, and where it is no word or reads none."""
     recording, of = selection.recording, selection.attention
     groups = word_groups(recording, of.query)
     row = int(groups.of[selection.query])
@@ -404,7 +404,7 @@ def read_words(selection: Selection) -> ReadWords | None:
 
 
 def says_of_read(selection: Selection, read: ReadWords, mark: findings_text.Mark) -> str:
-    """Which word gets most of the selected one, in one short sentence without a full stop."""
+    """The word that gets most of the selected one, in one short sentence without a full stop."""
     labels = word_groups(selection.recording, selection.attention.query).labels
     name = "looks" if read.is_most else "gives"
     slots = {"word": mark(labels[read.row]), "key": mark(labels[read.keys[0]])}
@@ -419,8 +419,8 @@ def reads(
     token: RowOrEvery = OPENS,
     attention: OpenedAttention = OPENS,
 ) -> Panel:
-    """What one word attends to in one head, by whole words, as lines over the sentence; a press on
-    a line opens the head.
+    """The words that one word attends to in one head, as lines over the sentence; a press on a line
+    opens the head.
 
     layer, head, token: the head and the word, those of the strongest finding where None. Raises
     ValueError where the word reads no other.
@@ -611,7 +611,7 @@ def head(
     words = sentences(CONCEPT, "head")
     return Panel(
         title=picture.title,
-        finding=_says(picture) or words("hint_across" if across else "hint"),
+        finding=_row_sentence(picture) or words("hint_across" if across else "hint"),
         figures=(_linked(picture, of, VIEWS[view], incoming, _breaks(recording, of, picture)),),
         table=picture.columns,
         details=_head_in_words(recording, of, picture),
@@ -628,8 +628,8 @@ def n_words(recording: Recording) -> int:
 
 
 def _head_numbers(selection: Selection, token: int | None, key: int | None) -> dict[str, Written]:
-    """How many words the text has, and of a selected query the weight of the key that is opened, or
-    of the one that it attends to most, by tokens and by words."""
+    """The number of words of the text, and of a selected query the weight of the key that is
+    opened, or of the one that it attends to most, by tokens and by words."""
     numbers = {"words": Written.count(n_words(selection.recording))}
     if token is None:
         return numbers
@@ -744,7 +744,7 @@ def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray
     return blocks | codec.runs(view.allowed)
 
 
-def _says(picture: HeadView) -> str:
+def _row_sentence(picture: HeadView) -> str:
     """The sentence on the selected row or column, which names the key of a selected cell; "" where
     no token is selected."""
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view

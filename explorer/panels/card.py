@@ -144,8 +144,8 @@ BECAUSE = 0.5  # of its probability, that an answer has lost without a word that
 @spec.predicts
 @spec.panel
 def answer(run: Run, token: WordOnItsWay = OPENS, hide: Hidden = None) -> Panel:
-    """What a model says at a token as a picture of 1200 to 630: the sentence with its answer, and
-    an arc from the word without which it has the least left. Of an edited run the likeliest word
+    """A model's answer at a token as a picture of 1200 to 630: the sentence with its answer, and an
+    arc from the word without which it has the least left. Of an edited run the likeliest word
     before and after the edits.
 
     token: of the first stream. hide: as of the flow. Raises ValueError for a model that predicts no

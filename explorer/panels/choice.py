@@ -351,7 +351,7 @@ def _number_of(parameter: Parameter, run: Run, chosen: Mapping[str, Any], word: 
 def _checked(
     parameter: Parameter, run: Run, chosen: Mapping[str, Any], refused: dict[str, str] | None
 ) -> Any:
-    """What is chosen of a part of the selection, None for nothing and for what is refused."""
+    """The chosen value of a part of the selection, None for nothing and for what is refused."""
     value = chosen.get(parameter.argument)
     if value is None or value == EVERY or not (parameter.choice and parameter.choice.checked):
         return value
@@ -417,7 +417,7 @@ def as_opened(
 def _suited(
     parameter: Parameter, run: Run, chosen: Mapping[str, Any], refused: dict[str, str] | None
 ) -> Any:
-    """What is chosen of a part of the selection, else what suits."""
+    """The chosen value of a part of the selection, else the one that suits."""
     if chosen[parameter.argument] is not None:
         return chosen[parameter.argument]
     try:

@@ -344,7 +344,7 @@ def _of_a(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
     return place
 
 
-def _found_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
+def _word_of_finding(run: Run, chosen: Mapping[str, Any]) -> int | None:
     """The word of the strongest finding where both texts are the same."""
     recording, other = run.recording(), chosen.get("other")
     is_one_text = other is None or other.recording().text == recording.text
@@ -354,7 +354,7 @@ def _found_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
 LayerOfA = Annotated[int, replace(LAYER, suits=_of_a(0))]
 HeadOfA = Annotated[int, replace(HEAD, suits=_of_a(1))]
 ComparedWord = Annotated[
-    int | None, replace(TOKEN, suits=_found_word, takes_every=True, checked=token_of_text)
+    int | None, replace(TOKEN, suits=_word_of_finding, takes_every=True, checked=token_of_text)
 ]
 
 
@@ -403,9 +403,9 @@ def votes(
     other: Annotated[Run | None, Choice(made_by=voting_run)] = None,
     token: VotedWord = OPENS,
 ) -> Panel:
-    """What the tested heads of two models say that a pronoun of one text stands for, and of a text
-    without a vote which word another one reads in each; a press on a line compares its head with
-    one of the other model.
+    """Votes of the tested heads of two models on the noun that a pronoun of one text stands for,
+    and of a text without a vote which word another one reads in each; a press on a line compares
+    its head with one of the other model.
 
     other: the same text in another model, the `voting_run` where None. token: the pronoun; that on
     which they disagree most clearly where None, and where they do not both vote on that one. Raises
@@ -439,7 +439,7 @@ def votes(
                 None,
                 (
                     f"{_outcome(on, label, names)}.",
-                    divided or _said(on),
+                    divided or _vote_counts(on),
                     *_doubts(a, b, on, names),
                     *_taught((run.model, other.model), on, names),
                 ),
@@ -454,8 +454,8 @@ def votes(
 
 
 def _reads_of_both(run: Run, other: Run, token: int | None) -> Panel:
-    """Which word a word of one text reads in two models, each in the head in which it does so most
-    plainly. token: of A's text. Raises ValueError for two texts or one model, under edits, and
+    """The word that a word of one text reads in two models, each in the head in which it does so
+    most plainly. token: of A's text. Raises ValueError for two texts or one model, under edits, and
     where no word of both reads another."""
     a, b, words = run.recording(), other.recording(), sentences(CONCEPT, "votes")
     both = {a.model.name, b.model.name}
@@ -506,20 +506,20 @@ def _reads_of_both(run: Run, other: Run, token: int | None) -> Panel:
 
 
 def _press(a: Ballot | WordLink, b: Ballot | WordLink) -> dict[str, object]:
-    """What a press on a vote sets: a head of each side, and what compares them."""
+    """Choices that a press on a vote sets: a head of each side, and what compares them."""
     of_b = f"{b.layer}.{b.head}"
     return {"layer": a.layer, "head": a.head, "head_of_b": of_b, "other_view": "Heads"}
 
 
 def _reads(recording: Recording, word: str) -> str:
-    """How a model reads a sentence up to a pronoun."""
+    """A model's way of reading a sentence up to a pronoun."""
     of = recording.attention[0]
     name = "reads_all" if sees_ahead(of.reachable) else "reads_on"
     return sentences(CONCEPT, "votes")(name, word=word)
 
 
 def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
-    """What two models say of a word, in one short sentence without a full stop."""
+    """Two models' votes on a word, in one short sentence without a full stop."""
     words = sentences(CONCEPT, "votes")
     a, b = map(_noun, on)
     (name_a, name_b), slots = names, {"word": quoted(word)}
@@ -532,8 +532,8 @@ def _outcome(on: SharedVote, word: str, names: tuple[str, str]) -> str:
     return words(on.outcome, **slots)
 
 
-def _said(on: SharedVote) -> str:
-    """How many heads of both models say the noun that theirs names."""
+def _vote_counts(on: SharedVote) -> str:
+    """The number of heads of both models that say the noun which theirs names."""
     n, every = sum(each.n_votes for each in on), sum(len(each.ballots) for each in on)
     return sentences(CONCEPT, "votes")("hint", n=n, all=every)
 
@@ -553,7 +553,7 @@ def _taught(models: tuple[str, str], on: SharedVote, names: tuple[str, str]) -> 
 
 
 def _doubts(a: Recording, b: Recording, on: SharedVote, names: tuple[str, str]) -> Iterator[str]:
-    """How often such votes of both models are right, and that a text holds what one has not
+    """Notes: how often such votes of both models are right, and that a text holds what one has not
     read."""
     if language := next(
         filter(None, (unread_part(each.model.name, a.text) for each in (a, b))), ""
@@ -576,7 +576,7 @@ def _noun(vote: Vote) -> str:
 
 
 def _divided(vote: Vote, name: str) -> str:
-    """What the heads of a model say one by one, where they are divided; "" for others."""
+    """Votes of the heads of a model one by one, where they are divided; "" for others."""
     if vote.noun is not None:
         return ""
     words = sentences(CONCEPT, "votes")

@@ -477,8 +477,8 @@ def _told_of(run: Run, on: Continuation, continuation: str) -> Told:
 @spec.predicts
 @spec.panel
 def reading_head(run: Run, continuation: Continued = "") -> Panel:
-    """What one head read to say a word of the answer: the question above, the answer so far below,
-    joined by the head's weights from the place where the word is predicted.
+    """Words that one head read to say a word of the answer: the question above, the answer so far
+    below, joined by the head's weights from the place where the word is predicted.
 
     continuation: ids of the answer, the likeliest one where "". The word is the first one of
     content that the question does not have; the head has the largest weight on a word of content of
@@ -537,7 +537,7 @@ def decides(told: Told) -> bool:
 
 
 def _without(told: Told) -> WithoutHead:
-    """What is left of the first token of the word that is told of without its head."""
+    """The probability left to the first token of the word that is told of, without its head."""
     model, edit = told.run.loaded, ZeroHead(told.read.layer, told.read.head)
 
     def measured() -> WithoutHead:
@@ -553,8 +553,8 @@ def _without(told: Told) -> WithoutHead:
 @spec.predicts
 @spec.panel
 def answer_without_head(run: Run, continuation: Continued = "") -> Panel:
-    """What is left of the first token of the word in `reading_head` without that head, and the
-    token that leads then. ValueError as there."""
+    """The probability that is left of the first token of the word in `reading_head` without that
+    head, and the token that leads then. ValueError as there."""
     told, words = told_of(run, continuation), sentences(CONCEPT, "answer_without_head")
     made = _without(told)
     token, leads = run.loaded.labels([told.token, made.leads])

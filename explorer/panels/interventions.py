@@ -649,7 +649,8 @@ def _left_bars(on: Pair, change: interventions.PredictionChange, edited: bool) -
 
 
 def taken_out(plain: Recording, edits: Edits) -> str:
-    """What edits take out, as a sentence names it, where that is one word or one head; "" else."""
+    """The part that edits take out, as a sentence names it, where that is one word or one head; ""
+    else."""
     words = sentences(CONCEPT, "shared")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
         return words("head_out", layer=edits[0].layer, head=edits[0].head)
@@ -718,8 +719,8 @@ def each_word_out(
 @spec.predicts
 @spec.panel
 def words_out(run: Run, token: Compared = OPENS, masked: Masked = True) -> Panel:
-    """What is left of the model's prediction at a token when one word is taken out: no other token
-    reads it, in any layer and head. Of each word of the text.
+    """The model's prediction at a token when one word is taken out: no other token reads it, in any
+    layer and head. Of each word of the text.
 
     masked: True where the token is masked. Raises ValueError for a run under edits that do
     something else, a long text, and a model that cannot follow such an edit or predicts no
@@ -1331,8 +1332,8 @@ def _patch_finding(
     is_chosen: bool,
     slots: Mapping[str, object],
 ) -> str:
-    """What a patch does where the two sentences have two answers; else that they have one, and what
-    a chosen patch adds."""
+    """The effect of a patch where the two sentences have two answers; else that they have one, and
+    what a chosen patch adds."""
     words = sentences(CONCEPT, "patches")
     change = interventions.prediction_change(*request.logits())
     is_turned = opening.turned(change.before, change.after)
@@ -1360,7 +1361,7 @@ def _patch_finding(
 
 
 def _answers(request: PatchRequest, slots: Mapping[str, object]) -> str:
-    """What the model says in both sentences, which are told apart by their other words."""
+    """The model's answers in both sentences, which are told apart by their other words."""
     words = sentences(CONCEPT, "patches")
     old, new = _differing(request.run.text, request.donor)
     if not old or not new or len(old + new) > MAX_TOLD:

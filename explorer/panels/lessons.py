@@ -470,7 +470,7 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
 
 
 def _without(drawn: Run, of: Hero, layer: int, head: int) -> Prediction | None:
-    """What the model predicts for the word without a head of the attention that a lesson follows;
+    """The model's prediction for the word without a head of the attention that a lesson follows;
     None where it cannot be taken out."""
     edit = ZeroHead(flow.layer_numbers(of.attention)[layer], head, of.attention.name)
     try:
@@ -480,8 +480,8 @@ def _without(drawn: Run, of: Hero, layer: int, head: int) -> Prediction | None:
 
 
 def _ablated(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
-    """What the model predicts without the head that a lesson follows, in a sentence, and why; ""
-    for both where the head cannot be taken out."""
+    """The model's prediction without the head that a lesson follows, in a sentence, and why; "" for
+    both where the head cannot be taken out."""
     after = _without(drawn, of, of.layer, of.head)
     if after is None:
         return dict.fromkeys(("ablated", "ablated_why"), "")
@@ -496,9 +496,9 @@ def _ablated(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
 
 
 def _votes(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
-    """What becomes of the prediction without the head that a lesson follows, and without the one
-    that gives its key the next most, which no sentence names the answer by: the place of what is
-    true among stays, is halved and turns."""
+    """A question: what becomes of the prediction without the head that a lesson follows, and
+    without the one that gives its key the next most, which no sentence names the answer by: the
+    place of what is true among stays, is halved and turns."""
     weights = of.attention.pattern[:, :, of.query, of.key].copy()
     weights[of.layer, of.head] = -1
     second = tuple(map(int, np.unravel_index(weights.argmax(), weights.shape)))

@@ -1,4 +1,4 @@
-"""How much memory a panel takes at most beside the recordings that it is of, asked for before it is
+"""The memory that a panel takes at most beside the recordings that it is of, asked for before it is
 made: of the budget that recordings are asked of."""
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ ENDS = 8  # tokens around a text, at most
 
 @dataclass(frozen=True)
 class Bound:
-    """What a panel takes at most, in sizes of the recording that it is of, and of its model.
-    recordings: others of the same text that it holds beside, which are asked for as they are made;
-    hidden: those where a model that fills gaps reads a mask in the place of a token. patterns:
-    copies of all patterns; layers: of those of one layer. cells: numbers of 8 bytes for each query
-    and key. states: copies of the streams' vectors at all sites; sites: at one. scores: rows of
-    numbers over the vocabulary. weights: copies of the model's. fixed: bytes, whatever the text."""
+    """The memory that a panel takes at most, in sizes of the recording that it is of, and of its
+    model. recordings: others of the same text that it holds beside, which are asked for as they are
+    made; hidden: those where a model that fills gaps reads a mask in the place of a token.
+    patterns: copies of all patterns; layers: of those of one layer. cells: numbers of 8 bytes for
+    each query and key. states: copies of the streams' vectors at all sites; sites: at one. scores:
+    rows of numbers over the vocabulary. weights: copies of the model's. fixed: bytes, whatever the
+    text."""
 
     recordings: int = 0
     hidden: int = 0

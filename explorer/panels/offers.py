@@ -41,8 +41,9 @@ def what_changes(
     head: HeadIfAny = OPENS,
     attention: FirstAttention = OPENS,
 ) -> Panel:
-    """What is known to change what a model says of a text: words to change, a head or a word to
-    take out, another model that disagrees. Each was measured before it is told. A press shows it.
+    """Changes that are known to alter what a model says of a text: words to change, a head or a
+    word to take out, another model that disagrees. Each was measured before it is told. A press
+    shows it.
 
     layer, head: the head that is on show, which alone is offered to be taken out; any head where
     None. Without a row where nothing changes it enough.
@@ -53,7 +54,7 @@ def what_changes(
     else:
         on = select(run, layer, head, attention=attention)
         every = offers.of_head(on.recording, on.attention.name, on.layer, on.head)
-    return _made(words, every, words.lines("details"), "offers")
+    return _panel_of_offers(words, every, words.lines("details"), "offers")
 
 
 @spec.predicts
@@ -61,8 +62,8 @@ def what_changes(
 def between_models(
     run: Run, other: Annotated[Run | None, Choice(made_by=voting_run)] = None
 ) -> Panel:
-    """What is known to change what two models say of a pronoun: other words of the text, and what a
-    third model says. Each was measured before it is told. A press shows it.
+    """Changes that are known to alter what two models say of a pronoun: other words of the text,
+    and what a third model says. Each was measured before it is told. A press shows it.
 
     other: the same text in another model, the `voting_run` where None. Without a row where they
     vote on no pronoun together, and where nothing was found.
@@ -72,10 +73,12 @@ def between_models(
     on = opening.compared_vote(shared_votes(run.recording(), other.recording()))
     third = opening.voting_beside(run)
     every = () if on is None else offers.between(run, other.model, on, third)
-    return _made(words, every, (), "offers-models")
+    return _panel_of_offers(words, every, (), "offers-models")
 
 
-def _made(words: Sentences, every: Sequence[Offer], details: tuple[str, ...], file: str) -> Panel:
+def _panel_of_offers(
+    words: Sentences, every: Sequence[Offer], details: tuple[str, ...], file: str
+) -> Panel:
     """Offers as a table, without rows and figures where there are none."""
     columns = sentences("offers", "what_changes")
     tries = [plain(offers_text.what(each, quoted)) for each in every]

@@ -212,7 +212,7 @@ def candidates(on: Prediction) -> list[Candidate]:
 
 
 def headline(on: Prediction, likely: list[Candidate]) -> str:
-    """What the model would write at a place, and what else where that is half as likely."""
+    """The word that the model would write at a place, and another where that is half as likely."""
     words = sentences(CONCEPT, "cloze")
     is_end = loaded(on.at.recording).is_end
     named = [
@@ -228,7 +228,7 @@ def headline(on: Prediction, likely: list[Candidate]) -> str:
 
 
 def _hint(on: Prediction, several: bool) -> str:
-    """What the model knows of a place, and what a press does."""
+    """A hint: what the model knows of a place, and what a press does."""
     words = sentences(CONCEPT, "cloze")
     if on.kind == "next":
         is_last = on.at.token == len(on.plain.tokens) - 1

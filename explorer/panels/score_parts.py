@@ -162,7 +162,7 @@ def sources(
             _pairs(parts, score),
         ),
         table=score_parts.table(parts, names),
-        details=_how_made(cell, parts),
+        details=_method(cell, parts),
         caption=_caption(cell),
         file=f"L{on.layer}H{on.head}-q{on.query}k{cell.key}-sources",
     )
@@ -253,7 +253,7 @@ def _side_names(largest: Largest, parts: Sequence[Part], side: str) -> tuple[str
     return (*(_label(parts[at], side) for at in largest.places), *rest)
 
 
-def _how_made(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
+def _method(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
     """Sentences on the method: that the parts add up, and what they do not tell."""
     words, on = sentences(CONCEPT, "sources"), cell.selection
     lines = [

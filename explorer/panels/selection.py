@@ -65,6 +65,8 @@ class Selection:
     @property
     def allowed(self) -> np.ndarray:
         """The cells (query, key) in which the head may attend, without those that edits cut."""
+        if not self.recording.edits:
+            return np.asarray(self.attention.allowed[self.layer])
         return consistency.allowed_cells(self.recording, self.attention, self.layer, self.head)
 
     @property
@@ -302,8 +304,10 @@ def _attention_word(run: Run, value: str | None) -> str:
 def _opened_attention(run: Run, chosen: Chosen) -> str:
     """That of the strongest finding, the first one where something is chosen in it."""
     names = ("layer", "head", "token", "source", "key")
-    is_chosen = any(chosen.get(name) is not None for name in names)
-    return "" if is_chosen else opening.attention(run.recording())
+    recording = run.recording()
+    if len(recording.attention) == 1 or any(chosen.get(name) is not None for name in names):
+        return ""
+    return opening.attention(recording)
 
 
 def _row(run: Run, chosen: Chosen) -> int | str:

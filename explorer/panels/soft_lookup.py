@@ -388,7 +388,7 @@ def _graph(selection: Selection, edges: soft_lookup.Edges, times: float, layout:
 
 
 def _received(selection: Selection, received: Columns, largest: int) -> Bars:
-    """What each key sends, and their sum z: weight, length, share, and one component."""
+    """The vectors that the keys send, and their sum z: weight, length, share, and one component."""
     words = sentences(CONCEPT, "messages")
     of, (layer, head, token) = selection.attention, selection.at
     sent = soft_lookup.messages(of, layer, head, token)

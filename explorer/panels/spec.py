@@ -473,9 +473,10 @@ def model_line(recording: Recording, subject: str = "") -> str:
     """The model, what of it is shown, and its edits."""
     model = recording.model
     subject_part = f" · {subject}" if subject else ""
+    edits = describe(recording.edits) if recording.edits else "none"
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights "
-        f"{model.fingerprint}){subject_part} · edits: {describe(recording.edits) or 'none'}"
+        f"{model.fingerprint}){subject_part} · edits: {edits}"
     )
 
 

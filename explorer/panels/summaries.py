@@ -270,8 +270,8 @@ def _trust_sentence(aggregation: Aggregation) -> str:
 
 
 def _hidden(aggregation: Aggregation, key: int) -> str:
-    """How many of the heads of a mean give another key on show more than this one; "" for another
-    measure, and for none."""
+    """The number of the heads of a mean that give another key on show more than this one; "" for
+    another measure, and for none."""
     if aggregation.kind != "Mean":
         return ""
     pattern = aggregation.selection.attention.pattern

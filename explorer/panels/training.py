@@ -289,7 +289,7 @@ def _charts(
 def _over_steps(
     every: Sequence[float], guides: tuple[tuple[float, str], ...] = (), log: bool = False
 ) -> Callable[..., Chart]:
-    """What makes charts over one axis of steps, which says where it is logarithmic: where many
+    """A maker of charts over one axis of steps, which says where it is logarithmic: where many
     steps ask for it, or in any case."""
     words, log_x = sentences(CONCEPT, "shared"), log or _log(every)
     ends = [step for step in every if step > 0 or not log_x]
@@ -362,7 +362,7 @@ def _rates(phases: Sequence[Phase], chart: Callable[..., Chart]) -> Chart:
 
 
 def _rates_note(phases: Sequence[Phase]) -> str:
-    """Why a learning rate rises first, and how often a training was taken up again."""
+    """The reason why a learning rate rises first, and how often a training was taken up again."""
     words = sentences(CONCEPT, "rates")
     note = words("warm_up", n=f"{phases[0].warm_up:,}", rate=f"{phases[0].rate:g}")
     *others, last = (f"{each.first:,}" for each in phases)
@@ -595,7 +595,7 @@ def _score_lines(
 
 
 def _where(chosen: HabitCourse | None) -> str:
-    """Where the attention goes that is scored; "" where none is."""
+    """The place to which the attention goes that is scored; "" where none is."""
     return sentences(CONCEPT, "where")(chosen.habit) if chosen else ""
 
 
@@ -957,7 +957,7 @@ def example(run: Run) -> Panel:
     and at the last, and all heads at each."""
     words, points = sentences(CONCEPT, "live"), model_card.checkpoints(run.model)
     shown = (points[0], points[len(points) // 2], points[-1])
-    lists = {each.step: _said_at(run, each) for each in shown}
+    lists = {each.step: _predicted_words(run, each) for each in shown}
     first, last = lists[shown[0].step], lists[shown[-1].step]
     measures = measured(run, _attention(run, ""))
     chosen = training.most_informative(training.best_courses([each.stage for each in measures]))
@@ -971,8 +971,8 @@ def example(run: Run) -> Panel:
     )
 
 
-def _said_at(run: Run, at: Checkpoint) -> OneList:
-    """What a model says at a checkpoint, after the right tokens before it: of a text to the tokens
+def _predicted_words(run: Run, at: Checkpoint) -> OneList:
+    """A model's words at a checkpoint, after the right tokens before it: of a text to the tokens
     that come again, of a translation to the source."""
     recording = at_checkpoint(run, at).recording()
     stream, source = logit_lens.read_stream(recording), recording.streams[0]

@@ -120,7 +120,7 @@ def _with_gaps(groups: Groups, focus: Sequence[int]) -> list[int | None]:
 
 
 def _word_key(groups: Groups, at: int | None, rows: Container[int] | None) -> str:
-    """What a press on a word sets; nothing for a sign and for words that are left out."""
+    """The choice that a press on a word sets; none for a sign and for words that are left out."""
     if at is None or not (
         at in rows if rows is not None else any(map(str.isalnum, groups.labels[at]))
     ):

@@ -53,17 +53,17 @@ class Later(Mapping[str, Any]):
         self._make = make
 
     @cached_property
-    def _made(self) -> Mapping[str, Any]:
+    def _arguments(self) -> Mapping[str, Any]:
         return self._make()
 
     def __getitem__(self, name: str) -> Any:
-        return self._made[name]
+        return self._arguments[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
+        return iter(self._arguments)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._arguments)
 
 
 # ---- the panels and their choices ----------------------------------------------------------------

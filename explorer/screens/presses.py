@@ -1,4 +1,4 @@
-"""What a press changes beside what it says, where one choice ends or makes another."""
+"""Changes of a press beside what it says, where one choice ends or makes another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a tab makes of the run of an address: the run that its panels are of, and the arguments of
-theirs that are known by that."""
+"""The subject of a tab, made of the run of an address: the run that its panels are of, and the
+arguments of theirs that are known by that."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _complete(shares: np.ndarray, whole: float, steps: int) -> np.ndarray:
     return shares
 
 
-def _told(recording: Recording) -> Recording:
+def _with_cut_warnings(recording: Recording) -> Recording:
     """The recording, with a warning where a text was longer than what the model reads."""
     card, (source, *target) = recording.model, recording.streams
     tell_cut(card.name, card.n_positions, source.tokens, recording.dropped)
@@ -139,7 +139,7 @@ class Model:
         """
         source = text_or_ids(text, getattr(self.tokenizer, "separator", None))
         follows = of_model(edits_of(edits), self.card)
-        return _told(self._source.record(self, source, follows, target_of(target)))
+        return _with_cut_warnings(self._source.record(self, source, follows, target_of(target)))
 
     @property
     def reads_batches(self) -> bool:
@@ -162,7 +162,7 @@ class Model:
             return tuple(self.record(each, of_all) for each in sources)
         recordings: list[Recording] = []
         while len(recordings) < len(sources):
-            recordings += map(_told, self.record_batch(sources[len(recordings) :]))
+            recordings += map(_with_cut_warnings, self.record_batch(sources[len(recordings) :]))
         return tuple(recordings)
 
     def lens(

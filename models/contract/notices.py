@@ -1,4 +1,4 @@
-"""What a call did otherwise than its words promise, said to its caller in one sentence.
+"""Notices of what a call did otherwise than its words promise, said to its caller in one sentence.
 
 A page and the command line say it beside what they show, and switch these warnings off."""
 

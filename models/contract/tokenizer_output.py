@@ -1,4 +1,4 @@
-"""What a tokenizer of transformers or tokenizers hands out, as the token ids of texts.
+"""Output of a tokenizer of transformers or tokenizers, as the token ids of texts.
 
 `tokenizer(text)` is a mapping with `input_ids` and an `attention_mask`, of one text or of several;
 an `Encoding` of the tokenizers library has `ids`. Padding, which the mask hides, is no part of a

@@ -1,5 +1,5 @@
-"""What transformers, tokenizers and torch hand out, told apart: a table of forms, each read as an
-array of attention or answered by a sentence that says what to give in its place."""
+"""Objects that transformers, tokenizers and torch hand out, told apart: a table of forms, each read
+as an array of attention or answered by a sentence that says what to give in its place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a model may take of this machine: parameters, memory, disk. Without PyTorch, which the
-process that converts a GGUF file does without."""
+"""Limits of what a model may take of this machine: parameters, memory, disk. Without PyTorch, which
+the process that converts a GGUF file does without."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class CachedModel(Model):
     ) -> Recording:
         """As `Model.record`, from the cache where it is there. A text or target beyond the host's
         limit is cut at its end."""
-        return self._record(text, edits_of(edits), target, get)
+        return self.recording_of(text_or_ids(text), edits_of(edits), target_of(target))
 
     def record_once(
         self,
@@ -203,7 +203,7 @@ class CachedModel(Model):
         target: str | tuple[int, ...] | None = None,
     ) -> Recording:
         """Like `record`, for a single use: a heavy recording is not kept and evicts nothing."""
-        return self._record(text, edits_of(edits), target, get_once)
+        return self.recording_of(text_or_ids(text), edits_of(edits), target_of(target), get_once)
 
     def has_recording(self, text: str, target: str | None = None) -> bool:
         """True where the recording of a text without edits is there."""
@@ -219,14 +219,15 @@ class CachedModel(Model):
         card = self.uncached.card
         return ("recording", card.name, card.fingerprint, text, edits, target)
 
-    def _record(
+    def recording_of(
         self,
-        text: str | Sequence[int],
+        text: str | tuple[int, ...],
         edits: tuple[Edit, ...],
         target: str | tuple[int, ...] | None,
-        get: Callable[[Hashable, Callable[[], Any]], Any],
+        get: Callable[[Hashable, Callable[[], Any]], Any] = get,
     ) -> Recording:
-        here, text, target = host.current, text_or_ids(text), target_of(target)
+        """As `record`, of arguments that are known to be of their types: those of a run."""
+        here = host.current
         if self.uncached.recorded is not None:  # it is there already
             return self.uncached.record(text, edits, target)
         text = here.truncate(text) if isinstance(text, str) else text

@@ -13,6 +13,7 @@ from models.contract.argument_validation import (
     edits_of,
     expect_model,
     expect_recording,
+    target_of,
     text_or_ids,
 )
 from models.contract.cancellation import NoRoom
@@ -61,6 +62,8 @@ class Run:
             expect_model(model)
         if not isinstance(self.edits, tuple) or not all(isinstance(e, Edit) for e in self.edits):
             object.__setattr__(self, "edits", edits_of(self.edits))
+        if not isinstance(self.target, str | tuple | None):
+            object.__setattr__(self, "target", target_of(self.target))
         if not isinstance(self.text, str):
             read = loaded(self.model).record(text_or_ids(self.text))
             object.__setattr__(self, "text", read.text)
@@ -93,7 +96,7 @@ class Run:
         contents = digest(source)
         _adopted[contents], caching.contents[id(source)] = source, contents
         weakref.finalize(source, caching.contents.pop, id(source), None)
-        return replace(_made_by(source), contents=contents)
+        return replace(_run_of(source), contents=contents)
 
     @property
     def loaded(self) -> CachedModel:
@@ -110,7 +113,9 @@ class Run:
         else the model's own, from the cache, or made anew where it is no longer there."""
         at_hand = self._at_hand() if self._at_hand is not None else None
         made = (
-            at_hand or self.held() or self.loaded.record(self.text_or_ids, self.edits, self.target)
+            at_hand
+            or self.held()
+            or self.loaded.recording_of(self.text_or_ids, self.edits, self.target)
         )
         return made.covering(self.covered)
 
@@ -133,7 +138,7 @@ class Run:
         if (recording := _adopted.get(self.contents)) is None:
             raise ValueError("the recording of this run is no longer in memory; record it again")
         own = replace(self, contents="", covered=None)
-        return recording if own == _made_by(recording) else None
+        return recording if own == _run_of(recording) else None
 
     def under(self, edits: tuple[Edit, ...]) -> Run:
         """The run under these edits. A translator's decoder goes on reading the text that it reads
@@ -175,10 +180,10 @@ class Run:
 def run_of(recording: Recording) -> Run:
     """The run of a recording that a run made or that was handed in, for what outlives the
     recording."""
-    return replace(_made_by(recording), contents=caching.cause(recording)[-1])
+    return replace(_run_of(recording), contents=caching.cause(recording)[-1])
 
 
-def _made_by(recording: Recording) -> Run:
+def _run_of(recording: Recording) -> Run:
     """The run in which a recording's model makes it."""
     target = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     ids = recording.text_or_ids if recording.as_ids else None

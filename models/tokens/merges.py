@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import tokenizers
 from tokenizers import models
@@ -78,6 +79,7 @@ def ids_of(rules: tokenizers.Tokenizer, word: str) -> list[int]:
     return encode(rules, word, special=False).ids
 
 
+@lru_cache(maxsize=1)  # word after word of one text
 def _ranks(rules: tokenizers.Tokenizer) -> dict[tuple[str, str], int]:
     """The place of each pair among a tokenizer's merges."""
     listed = json.loads(rules.to_str())["model"]["merges"]

@@ -80,7 +80,7 @@ def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.Log
 def timed_run(**facts: object) -> Iterator[None]:
     """Run the script, or a part of it, after those of other readers (`runs.line`), and log it where
     it takes long. Where it finds no memory it ends there with the sentence that says so."""
-    with _told_where_full(**facts):
+    with _warning_where_full(**facts):
         if _inside_run.get():
             yield
         else:
@@ -89,7 +89,7 @@ def timed_run(**facts: object) -> Iterator[None]:
 
 
 @contextmanager
-def _told_where_full(**facts: object) -> Iterator[None]:
+def _warning_where_full(**facts: object) -> Iterator[None]:
     try:
         yield
     except NoRoom as why:

@@ -181,7 +181,7 @@ def show_vote() -> None:
         st.session_state[name] = url_state.default(name)
 
 
-def also_found(one: HeadOnShow) -> None:
+def list_other_findings(one: HeadOnShow) -> None:
     """List the other findings of the text; a press opens one."""
     others = [each for each in one.listed if each != one.one]
     if not others:
@@ -292,7 +292,7 @@ def heads_tab(
             output.offers("offers.what_changes", run, at)
     with output.links("of tab"):
         if one.sentence:
-            also_found(one)
+            list_other_findings(one)
         label = "How this head was classified"
         with st.expander(label, key="why this name", on_change="rerun") as why:
             if why.open:

@@ -1,4 +1,4 @@
-"""What draws each tab. Whoever imports this knows every choice of every tab."""
+"""The functions that draw the tabs. Whoever imports this knows every choice of every tab."""
 
 from __future__ import annotations
 
