@@ -37,13 +37,16 @@ RUNS = [
 
 
 def hidden_words(run: Run, token: int) -> set[str]:
-    """The words that the mask hides from a token of the last text, wherever they stand in it."""
+    """The words that the mask hides from a token of the last text, wherever they stand in it; a
+    word of the source, which all of a target reads, is none."""
     attention = next(
         each for each in run.recording().attention if each.query == each.key == names(run)
     )
     seen = attention.reachable[min(token, len(attention.reachable) - 1)]
-    tokens = np.array(run.recording().streams[-1].tokens)
-    return {each for each in set(tokens[~seen]) - set(tokens[seen]) if any(map(str.isalpha, each))}
+    *sources, stream = run.recording().streams
+    tokens = np.array(stream.tokens)
+    read = {*tokens[seen], *(token for source in sources for token in source.tokens)}
+    return {each for each in set(tokens[~seen]) - read if any(map(str.isalpha, each))}
 
 
 def names(run: Run) -> str:
