@@ -40,13 +40,16 @@ export function inTheDark(figure, look) {
     : [figure, look];
 }
 
+/** What a stop says, with what is said of the answer's head. @param {any} stop */
+const saidAt = ({ finding, part }) => [finding, part].filter(Boolean).join(" ");
+
 /** A panel as a file shows it: a question belongs to the page, so that the beam stands at its end. @param {any} header @param {any[]} figures */
 export function answered(header, figures) {
   const asked = figures.find((one) => one.kind === "flow" && isAsked(one));
   if (!asked) return { header, figures };
   const end = { ...asked, current: count(asked) };
   return {
-    header: { ...header, finding: end.stops[end.current].finding },
+    header: { ...header, finding: saidAt(end.stops[end.current]) },
     figures: figures.map((one) => (one === asked ? end : one)),
   };
 }
