@@ -297,7 +297,7 @@ def test_levels_lead_in_and_out_with_the_selection() -> None:
     whole = architecture.flow(run, 9, layer=1).figures[0]
     assert [each.select["head"] for each in whole.stop.levels[:2]] == ["", ""], "no head was chosen"
     shares = whole.layers[1].attentions[0].shares.sum(1)
-    said = re.search(r"Head (\d+) brings", whole.stops[1].finding)
+    said = re.match(r"head (\d+): ", whole.stops[1].brings)
     told = said[1] if said else str(shares.argmax())
     assert whole.stop.levels[2].select["head"] == told, "that which is named, or brings most"
 

@@ -318,11 +318,12 @@ function outInFocus(figure, inside) {
   return line && { ...at, edits: toggled(figure, [line]) };
 }
 
-/** The edits that take out the word that is read most. @param {any} figure */
+/** The edits that take out the word that is read most, in the end the one that the answer comes from. @param {any} figure */
 function wordOut(figure) {
   const layer = figure.layers[Math.min(count(figure) - 1, figure.current)];
   const [band] = figure.bands;
-  const line = layer && band.outs?.[fetchedRow(figure, layer)];
+  const row = isEnd(figure) && figure.cause.length ? figure.cause[3] : fetchedRow(figure, layer);
+  const line = layer && band.outs?.[row];
   return line ? { edits: toggled(figure, line.split(",")), flow_beam: END } : undefined;
 }
 
