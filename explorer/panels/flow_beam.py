@@ -526,10 +526,10 @@ def part(race: Race) -> str:
     what is said of it until it is measured."""
     if race.cause is None or race.before is not None:
         return ""
-    return WORDS("cause_reads", **_named(race, race.cause))
+    return WORDS("cause_reads", **_head_and_word(race, race.cause))
 
 
-def _named(race: Race, found: AnsweringHead) -> dict[str, Any]:
+def _head_and_word(race: Race, found: AnsweringHead) -> dict[str, Any]:
     """A head and its word, as slots of sentences."""
     layer = flow_analysis.layer_numbers(found.attention)[found.layer]
     return {"head": found.head, "layer": layer, "word": _word_of(race, found)}
@@ -628,8 +628,7 @@ def each_word(
     if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
     at = select_stream(plain, way.token, way.stream.name)
-    hidden = tuple(each for each in whole.drawn.edits if each not in plain.edits)
-    on = interventions.Pair(base, at, hidden)
+    on = interventions.Pair(base, at, whole.drawn.edits)  # those that hide the token
     asked = _words_out(base, on, whole)
     if not asked:
         raise ValueError(WORDS("no_words"))
@@ -644,19 +643,13 @@ def each_word(
     said = {at: change.top_after for at, change in changes.items()}
     kinds = word_classes.classes(base.streams[0].tokens)
     is_content = {at: kinds[at] == word_classes.CONTENT for at in left}
-    turning = [at for at in left if said[at] != id and word(said[at]) != labels[at]]
-    cause = of.cause.key if of.cause and of.cause.attention.key == base.streams[0].name else -1
-    best = min(
-        turning or left, key=lambda at: (at != cause, bool(turning) > is_content[at], left[at])
-    )
-    name = "without_says" if turning else "without_has"
-    p = float(changes[best].after[said[best] if turning else id])
-    slots = {"out": labels[best], "word": word(said[best] if turning else id), "p": tenths(p)}
-    rival = said[best] if turning and said[best] not in reading.ids else None
-    parts = [] if rival is None else _lane_rows(shown, whole, rival, "rival")
+    best, turns = _word_that_tells(of, left, said, is_content, labels)
+    told = said[best] if turns else id
+    slots = {"out": labels[best], "word": word(told), "p": tenths(float(changes[best].after[told]))}
+    finding = _joined(*of_head, WORDS("without_says" if turns else "without_has", **slots))
     return Panel(
         title=WORDS("each_title", word=word(id)),
-        finding=_joined(*of_head, WORDS(name, **slots)),
+        finding=finding,
         figures=(
             Bars(
                 columns=(WORDS("left", word=word(id)),),
@@ -678,7 +671,7 @@ def each_word(
                         "says": [word(said[at]) for at in left],
                     },
                 ),
-                *parts,
+                *(_lane_rows(shown, whole, told, "rival") if told not in reading.ids else ()),
             ),
             "row",
         ),
@@ -700,12 +693,30 @@ def _without_head(of: Race, change: PredictionChange) -> str:
     """What the answer loses without the head that it is said to come from, and what rises then."""
     assert of.cause is not None
     own, after, id = of.now.prediction.of.own, change.after, of.answer
-    slots = {**_named(of, of.cause), "answer": of.now.label(id)}
+    slots = {**_head_and_word(of, of.cause), "answer": of.now.label(id)}
     slots |= {"before": tenths(float(own[id])), "after": tenths(float(after[id]))}
     if change.top_after == id and after[id] > LITTLE_LEFT * own[id]:
         return WORDS("head_little" if after[id] <= own[id] else "head_against", **slots)
     rises = _rises(of.now, id, change.top_after, own, after)
     return _joined(WORDS("head_falls", **slots), rises)
+
+
+def _word_that_tells(
+    of: Race,
+    left: Mapping[int, float],
+    said: Mapping[int, int],
+    is_content: Mapping[int, bool],
+    labels: Mapping[int, str],
+) -> tuple[int, bool]:
+    """The word, by its token, without which what is told is said, and whether another word leads
+    then: of those the one that the answer comes from, else one of content. left: of the answer's
+    probability; said: the word (id) that leads; labels: of the words."""
+    say = of.now.label
+    turning = [at for at in left if said[at] != of.answer and say(said[at]) != labels[at]]
+    cause = of.cause.key if of.cause and of.cause.attention.key == of.typed.streams[0].name else -1
+    if not turning:
+        return min(left, key=left.__getitem__), False
+    return min(turning, key=lambda at: (at != cause, not is_content[at], left[at])), True
 
 
 def _words_out(base: Recording, on: interventions.Pair, whole: Ways) -> dict[int, tuple[Edit, ...]]:
