@@ -40,13 +40,16 @@ export function inTheDark(figure, look) {
     : [figure, look];
 }
 
+/** What a stop says, with what is said of the answer's head. @param {any} stop */
+const saidAt = ({ finding, part }) => [finding, part].filter(Boolean).join(" ");
+
 /** A panel as a file shows it: a question belongs to the page, so that the beam stands at its end. @param {any} header @param {any[]} figures */
 export function answered(header, figures) {
   const asked = figures.find((one) => one.kind === "flow" && isAsked(one));
   if (!asked) return { header, figures };
   const end = { ...asked, current: count(asked) };
   return {
-    header: { ...header, finding: end.stops[end.current].finding },
+    header: { ...header, finding: saidAt(end.stops[end.current]) },
     figures: figures.map((one) => (one === asked ? end : one)),
   };
 }
@@ -146,7 +149,7 @@ export function onShow(figure) {
 /** @param {any[]} all @param {(lane: any) => number} place */
 const byPlace = (all, place) => [...all].sort((a, b) => place(a) - place(b));
 
-/** The rows of the words on show before and after they exchange, and how far they have come. @typedef {{ before: number[], after: number[], part: number }} Exchange */
+/** The rows of the words on show before and after they exchange, how far they have come, and which of them come. @typedef {{ before: number[], after: number[], part: number, fresh?: boolean[] }} Exchange */
 
 /** How the words on show exchange their rows: on the way from a figure, or while a layer is told slowly, as their places pass each other. @param {Flow} figure @param {any[]} all @param {Flow | undefined} was @returns {Exchange} */
 function exchange(figure, all, was) {
@@ -154,7 +157,10 @@ function exchange(figure, all, was) {
   const own = all.map((_, at) => at);
   if (was) {
     const part = share(figure.from.ms, slides(was, figure), lasts(was, figure));
-    return { before: rowsBefore(onShow(was), all), after: own, part };
+    const there = onShow(was).map(({ label }) => label);
+    const before = all.map(({ label }) => there.indexOf(label));
+    const fresh = before.map((row) => row < 0); // one that comes appears in its row
+    return { before: before.map((row, at) => (row < 0 ? at : row)), after: own, part, fresh };
   }
   if (ms === undefined || isEnd(figure)) return { before: own, after: own, part: 1 };
   const rows = [0, SLIDE - 1, LASTS].map((moment) =>
@@ -167,8 +173,9 @@ function exchange(figure, all, was) {
 
 const DUCK = 0.2; // of an exchange, in which a lane that another one passes fades, and comes back
 
-/** How clearly a lane is seen: not while another one passes it, so that no name covers another. @param {Exchange} exchange @param {number} i */
-function clearly({ before, after, part }, i) {
+/** How clearly a lane is seen: not while another one passes it, so that no name covers another; one that comes appears. @param {Exchange} exchange @param {number} i */
+function clearly({ before, after, part, fresh }, i) {
+  if (fresh?.[i]) return part;
   const isPassed = before.some((row, other) => row > before[i] && after[other] < after[i]);
   return isPassed ? Math.max(0, 1 - part / DUCK, (part - 1 + DUCK) / DUCK) : 1;
 }
@@ -276,17 +283,6 @@ export function lanes(pen, figure, [left, top, wide]) {
   pen.put("g", { class: "flow-output" }, inside);
   const below = Math.max(0, also.length - 1) * 1.25; // the first line has its room
   return top + ((end ? 4.6 : 3.2) + below + all.length * 2.75) * letter;
-}
-
-/** The rows that words had in lanes before; one that had none takes the first that is free. @param {any[]} before @param {any[]} all */
-function rowsBefore(before, all) {
-  const labels = all.map(({ label }) => label);
-  const free = [...before.keys()].filter((at) => !labels.includes(before[at].label));
-  let last = before.length;
-  return labels.map((label) => {
-    const at = before.findIndex((each) => each.label === label);
-    return at < 0 ? (free.shift() ?? last++) : at;
-  });
 }
 
 /** The ground of a lane that crosses another one, which is not seen under it. @param {Pen} pen @param {number[]} place left, middle, width */

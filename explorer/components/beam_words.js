@@ -93,7 +93,7 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
 
 /** The row of the word that a tag tells of: of those of its spelling the one from which most is brought; -1 for none. @param {Flow} figure @param {any} layer @param {string} brings */
 function rowOf(figure, layer, brings) {
-  const [word] = brings.split(": ");
+  const [, word] = brings.split(": ");
   const [attention] = layer.attentions;
   return labelsOf(figure).reduce(
     (best, label, row) =>

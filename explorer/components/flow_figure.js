@@ -603,12 +603,10 @@ function square(pen, figure, plan, layer, [along, across]) {
   const isOpen = figure.ffn && isStop;
   const side = (1.1 + 1.1 * ffn) * letter * (isStop ? 1 + 0.8 * figure.zoom.ffn : 1);
   const [x, y] = point(plan, along, across);
-  const { box, units, levels } = figure.stops[figure.layers.indexOf(layer)];
+  const { units, levels } = figure.stops[figure.layers.indexOf(layer)];
   const named = units.map(([name, near]) => `${[name, near].filter(Boolean).join(", ")}.`);
   const sentence = (/** @type {string} */ each) => each[0].toUpperCase() + each.slice(1);
-  const label = [say("ffn", { layer: layer.layer }), box, ...named.map(sentence)]
-    .filter(Boolean)
-    .join(" ");
+  const label = [say("ffn", { layer: layer.layer }), ...named.map(sentence)].join(" ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
   const opens = { ...levels[LAYER]?.select, head: "", flow_level: "FFN" };
   leading(pen, opens, { label, name, pressed: isOpen }, () => {

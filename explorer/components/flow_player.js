@@ -17,7 +17,7 @@ import {
   stage,
   vote,
 } from "./flow_question.js";
-import { labelsOf, toggled, writtenRow } from "./flow_rows.js";
+import { GAP, isHidden, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
 import { focused, make, OF_TEXT, still, until } from "./mount.js";
@@ -177,7 +177,12 @@ function fill(view, nav, more, slider) {
       },
       label,
     );
-  const crumbs = levels.map(({ label, select }, /** @type {number} */ each) =>
+  const [{ rows, selected }] = figure.bands;
+  const own = `${rows[selected]} →`; // a word that is hidden has no name here either
+  const named = levels.map((/** @type {any} */ one) =>
+    isHidden(figure) ? { ...one, label: one.label.replace(own, `${GAP} →`) } : one,
+  );
+  const crumbs = named.map(({ label, select }, /** @type {number} */ each) =>
     (each === level && !figure.ffn) || view.aside
       ? make(
           "span",
@@ -313,11 +318,12 @@ function outInFocus(figure, inside) {
   return line && { ...at, edits: toggled(figure, [line]) };
 }
 
-/** The edits that take out the word that is read most. @param {any} figure */
+/** The edits that take out the word that is read most, in the end the one that the answer comes from. @param {any} figure */
 function wordOut(figure) {
   const layer = figure.layers[Math.min(count(figure) - 1, figure.current)];
   const [band] = figure.bands;
-  const line = layer && band.outs?.[fetchedRow(figure, layer)];
+  const row = isEnd(figure) && figure.cause.length ? figure.cause[3] : fetchedRow(figure, layer);
+  const line = layer && band.outs?.[row];
   return line ? { edits: toggled(figure, line.split(",")), flow_beam: END } : undefined;
 }
 

@@ -1,18 +1,17 @@
 // @ts-check
 // The question before the light is on, what is guessed there, and what is said of that in the end.
 
-import { isAsked, isEnd, isYours } from "./beam_figure.js";
+import { isAsked, isEnd, isYours, stopOf } from "./beam_figure.js";
 import { bus, listen } from "./bus.js";
 import { now } from "./flow_levels.js";
 import { GAP } from "./flow_rows.js";
 import { make, OF_TEXT, until } from "./mount.js";
-import { counted, ordinal } from "./number_format.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
 const CHOICES = 3; // likeliest words to choose from, beside the rival
-const NEAR = 10; // places up to which a guess is near
+const WHOLE = /^\p{L}{2,}$/u; // a word that is read as one, and no piece of one
 
 /** What tells one question from another. @param {any} figure */
 export const guessKey = ({ asks, n_words }) => JSON.stringify([asks, n_words]);
@@ -44,13 +43,15 @@ function keepGuesses(words) {
 /** Whether the question of a lesson stands, whose answer comes in a later step. */
 export const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
 
-/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too. @param {any} figure @param {string} finding */
+/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too, and before what the answer comes from. @param {any} figure @param {string} finding */
 export function besideGuess(figure, finding) {
   if (!figure) return finding;
   const guess = guessBesideAnswer(figure) || guessOfClass(figure);
   if ((bus.now.guess || "") !== guess) bus.tell({ guess });
-  const proof = isEnd(figure) && figure.proof;
-  return [guess, finding, proof].filter(Boolean).join(" ");
+  const { part } = stopOf(figure) || {};
+  const because = isEnd(figure) && (figure.proof || part);
+  const answer = part ? finding.replace(` ${part}`, "") : finding;
+  return [guess, answer, because].filter(Boolean).join(" ");
 }
 
 /** What the class guessed that this window leads, in the end. @param {any} figure */
@@ -69,33 +70,17 @@ function questionOf({ asks: [before, after] }) {
 /** The end of what stands before a gap. @param {string} before */
 const cut = (before) => (before.length > FIRST ? `…${before.slice(-FIRST)}` : before);
 
-/** How the reader's guess fared: the model's own, the hidden one, near, or how far from it. @param {any} figure */
+/** How the reader's guess fared: the model's own, the hidden one, or another. @param {any} figure */
 function guessBesideAnswer(figure) {
-  const { edits, lanes, yours, bands, asks, n_words } = figure;
+  const { edits, lanes, yours, bands, asks } = figure;
   if (!isEnd(figure) || !yours || edits || !lanes.length) return "";
   const lane = lanes.find((/** @type {any} */ each) => isYours(figure, each));
   if (!lane) return say("other_guess", { yours });
   const { rows, selected } = bands[bands.length - 1];
-  const place = lane.places[lane.places.length - 1];
+  const isSame = alike(lane.label + lane.rest, yours) && lane === lanes[0];
   const isHidden = asks[2] === "hidden" && alike(rows[selected], yours);
-  const kind =
-    alike(lane.label + lane.rest, yours) && lane === lanes[0]
-      ? "same"
-      : isHidden
-        ? "right"
-        : lane.isPart
-          ? "first"
-          : place <= NEAR
-            ? "near"
-            : "far";
-  const slots = {
-    yours,
-    token: lane.label,
-    place: ordinal(place),
-    n: counted(n_words),
-    p: lane.text,
-  };
-  return say(`${kind}_guess`, slots);
+  const kind = isSame ? "same" : isHidden ? "right" : lane.isPart ? "first" : "your";
+  return say(`${kind}_guess`, { yours, token: lane.label, p: lane.text });
 }
 
 /** @param {string} one @param {string} other */
@@ -234,13 +219,11 @@ export function stage(view, lit) {
   view.beam.choose = () => {
     const word = (/** @type {any} */ lane) => lane.label + (lane.rest || "");
     const last = before.trimEnd().split(/\s/).pop();
-    const likely = figure.lanes
-      .map(word)
-      .filter((/** @type {string} */ each) => /^\p{L}{2,}$/u.test(each) && each !== last);
-    const rival = figure.rival ? word(figure.rival) : "";
-    const labels = [...new Set([...likely.slice(0, CHOICES), rival])]
-      .filter((each) => each && each !== last)
-      .sort((a, b) => a.localeCompare(b));
+    const isOffered = (/** @type {string} */ each) => WHOLE.test(each) && each !== last;
+    const lanes = figure.bands.length > 1 ? [] : figure.lanes; // of a translator they are pieces
+    const likely = lanes.map(word).filter(isOffered).slice(0, CHOICES);
+    const rival = figure.rival ? [word(figure.rival)].filter(isOffered) : [];
+    const labels = [...new Set([...likely, ...rival])].sort((a, b) => a.localeCompare(b));
     const few = labels.length < 2; // which are no choice
     const offered = few ? [] : labels;
     bus.tell({

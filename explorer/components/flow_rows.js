@@ -67,7 +67,7 @@ export const hueOf = ({ look }, { hues }, row) =>
 export const GAP = "▢"; // stands for the word that is asked for
 
 /** Whether the word in focus is one that is hidden, and the light has not come to the end. @param {Flow} figure */
-const isHidden = (figure) => figure.asks[2] === "hidden" && !figure.level && !isEnd(figure);
+export const isHidden = (figure) => figure.asks[2] === "hidden" && !figure.level && !isEnd(figure);
 
 /** Every row's line with its label. A press on a line chooses its word, on its label takes the word out. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
 export function streams(pen, figure, plan) {

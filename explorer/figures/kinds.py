@@ -745,10 +745,11 @@ class FlowLane:
 @dataclass(frozen=True, eq=False)
 class FlowStop:
     """A place at which the beam stops: its sentences, what leads to each level from there, and what
-    switches the head that brings most off or on, None where it cannot be. brings: what a head adds
-    to the answer from one word; adds: what the FFN adds. says: the words that are
-    nearest to what attention brings; units: of the two hidden units that add most to the answer,
-    what they add, and the words that they write; box: the sentence on them."""
+    switches the head that brings most off or on, None where it cannot be. brings: the head
+    that adds most to the answer, and the word that it reads; adds: what the FFN makes of the
+    answer's place. says: the words that are nearest to what attention brings; units: of the two
+    hidden units that add most to the answer those that write words, and these. part: of the end
+    what is said of the answer's head until that is measured."""
 
     finding: str
     levels: tuple[FlowLink, ...] = ()
@@ -757,7 +758,7 @@ class FlowStop:
     adds: str = ""
     says: str = ""
     units: tuple[tuple[str, str], ...] = ()
-    box: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -257,7 +257,8 @@ def _under_beam(
         return _asking(panel, told)
     if is_hidden and at < len(machine.layers):
         panel = replace(panel, title=unknown)
-    return replace(panel, finding=machine.stops[at].finding)
+    stop = machine.stops[at]
+    return replace(panel, finding=" ".join(filter(None, (stop.finding, stop.part))))
 
 
 def _asking(panel: Panel, told: flow_beam.BeamFacts) -> Panel:
@@ -710,7 +711,8 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
             stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
     last = "" if race else _about_focus(plain, view.way, view.focus)
-    return (*stops, FlowStop(last, end.levels, end.restores or end.switch))
+    part = flow_beam.part(race) if race else ""
+    return (*stops, FlowStop(last, end.levels, end.restores or end.switch, part=part))
 
 
 def _is_opened(view: FlowView, focus: Focus) -> bool:

@@ -14,8 +14,9 @@ from explorer.analysis import flow as flow_analysis
 from explorer.analysis import offers, word_classes
 from explorer.analysis import words as words_analysis
 from explorer.analysis.findings import word_groups
+from explorer.analysis.interventions import PredictionChange
 from explorer.figures.csv import Columns, stacked
-from explorer.figures.formatting import Written, ordinal, percent, signed, tenths
+from explorer.figures.formatting import Written, ordinal, tenths
 from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane
 from explorer.panels import address, flow_way, interventions, spec
 from explorer.panels.choice import OPENS, Choice
@@ -35,7 +36,7 @@ from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
 from models.contract.recording import CONTINUES, Recording, Stream
-from models.contract.results import Neurons, largest
+from models.contract.results import largest
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
 
@@ -45,7 +46,8 @@ HALF = 0.5  # share of what heads bring, from which on a word is fetched
 N_UNITS = 2
 N_LETTERS = 40  # of a guess, as many as its field takes
 N_OUT = 16  # words that are taken out one by one
-LEAST_ADDED = 0.05  # to a difference of logits, that is said in tenths
+LEAST_ADDED = 0.05  # to a difference of logits, by a head that is told
+LITTLE_LEFT = 0.9  # of its probability, from which on an answer keeps it
 
 
 FEW_LAYERS = 6  # up to which all are told one by one
@@ -187,15 +189,13 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
 class Ending(NamedTuple):
     """What is said of the end: the word that leads there and the one that the run without edits
     ends with (id), the word of the text where it is told (id), what is taken out, "" for nothing,
-    a word that rises by that, with its probability before and after, "" for none, and what of the
-    model makes the answer, "" where that is not known."""
+    and a word that rises by that, with its probability before and after, "" for none."""
 
     lead: int
     answer: int
     actual: int | None
     out: str
     rises: str
-    story: str
 
 
 class BeamFacts(NamedTuple):
@@ -367,17 +367,20 @@ def cause_in(race: Race, ways: Sequence[Way], rows: Mapping[str, Sequence[int]])
 
 
 def tags(race: Race, at: int) -> tuple[str, str]:
-    """Of a layer that is told, by its order: what a head adds to the answer from one word and what
-    the FFN adds, in short; "" for what is not known or too little."""
-    answer, adds, layer = race.now.label(race.answer), race.adds, list(race.now.way.layers)[at]
-    found, own = _strongest(race, at), adds.ffns.get(layer, 0.0) if adds else 0.0
-    brings = ""
+    """Of a layer that is told, by its order: the head that adds most to the answer and the word
+    that it reads, and what the FFN makes of the answer's place, in short; "" for neither."""
+    found, brings = head_told(race, at), ""
     if found is not None:
-        one, value = found
-        word = _word_of(race, one)
-        brings = WORDS("tag_from", word=word, added=signed(value, 1), answer=answer)
-    is_much = abs(own) >= LEAST_ADDED
-    return brings, WORDS("tag", added=signed(own, 1), answer=answer) if is_much else ""
+        brings = WORDS("tag_head", head=found.head, word=_word_of(race, found))
+    _, middle, after = _places_in(race, at)
+    slots = {"answer": race.now.label(race.answer), "middle": ordinal(middle)}
+    return brings, "" if middle == after else WORDS("tag", after=ordinal(after), **slots)
+
+
+def _places_in(race: Race, at: int) -> tuple[int, int, int]:
+    """The places of the answer before a layer that is told, after its heads, and after its FFN."""
+    before, after = race.now.places(race.answer)[at : at + 2]
+    return before, race.middles[race.answer][race.slow.index(at)], after
 
 
 def _told(race: Race, at: int) -> str:
@@ -386,39 +389,33 @@ def _told(race: Race, at: int) -> str:
     now, id = race.now, race.answer
     layer = list(now.way.layers)[at]
     before, after = now.places(id)[at : at + 2]
-    answer, p = now.label(id), now.chance(id, layer)
-    slots = {"layer": layer, "answer": answer, "before": ordinal(before), "after": ordinal(after)}
-    slots["p"] = WORDS("with_chance", p=p) if p else ""
+    slots = {"layer": layer, "answer": now.label(id)}
+    slots |= {"before": ordinal(before), "after": ordinal(after)}
     source, parts = brought(now.way, layer), _by_parts(race, at)
-    moved = WORDS(_moves(before, after), **slots)
     if race.causing_layer == at and race.cause is not None:
         word = _word_of(race, race.cause)
         is_fetched = source is not None and source.is_fetched and source.word == word
         first = WORDS("fetches" if is_fetched else "reads", word=word, **slots)
-        return _joined(first, _brings(race, at), moved)
+        by = WORDS("brings", head=race.cause.head)
+        return _joined(first, by, WORDS(_moves(before, after), **slots))
     if source is not None and source.is_fetched:
-        share = WORDS("of_fetched", share=percent(source.share))
         first = WORDS("fetches", word=source.word, **slots)
-        return _joined(first, share, parts)
+        return _joined(first, WORDS("of_fetched"), parts or WORDS(_moves(before, after), **slots))
     if _leads(race, at):
         last = "_last" if at == len(now.places(id)) - 2 else ""
         other = now.label(now.leaders[at])
         name = f"leads{last}" if is_word(other) else f"leads_alone{last}"
         return _joined(WORDS(name, other=other, **slots), parts)
-    name = "lifts" if after < before else "drops" if after > before else _in_place(race, at)
-    slots |= {"was": tenths(now.probability_before(layer)), "now": p}
-    is_lost = before == after and parts  # between its heads and its FFN
-    return _joined(WORDS(name, **slots), parts if is_lost else _brings(race, at))
+    name = "lifts" if after < before else "drops" if after > before else "leaves"
+    return _joined(WORDS(name, **slots), parts or _of_rival(race, at))
 
 
-def _in_place(race: Race, at: int) -> str:
-    """The name of the sentence on the answer that keeps its place: what becomes of its
-    probability."""
-    now, layer = race.now, list(race.now.way.layers)[at]
-    was, p = now.probability_before(layer), now.probability(layer)
-    if now.chance(race.answer, layer) in ("", tenths(was)):
-        return "leaves"
-    return "raises_p" if p > was else "lowers_p"
+def _of_rival(race: Race, at: int) -> str:
+    """What becomes of the rival's place in a layer, "" where it keeps it."""
+    before, after = race.now.places(race.rival)[at : at + 2]
+    slots = {"before": ordinal(before), "after": ordinal(after)}
+    rival = race.now.label(race.rival)
+    return "" if before == after else WORDS(_moves(before, after), answer=rival, **slots)
 
 
 def _moves(before: int, after: int) -> str:
@@ -445,51 +442,29 @@ def _word_of(race: Race, found: AnsweringHead) -> str:
 
 
 def head_told(race: Race, at: int) -> AnsweringHead | None:
-    """The head that a layer, by its order, is told of, None for none by itself."""
-    found = _strongest(race, at)
-    return found[0] if found else race.cause if race.causing_layer == at else None
-
-
-def _strongest(race: Race, at: int) -> tuple[AnsweringHead, float] | None:
-    """Of a layer, by its order, the head that makes the answer, else the one that adds most to it
-    from another word, and how much that is; None where that is not known, or nothing."""
+    """The head that a layer, by its order, is told of: the one that makes the answer, else the one
+    that adds most to it from another word; None for none by itself."""
+    if race.causing_layer == at:
+        return race.cause
     layer, adds = list(race.now.way.layers)[at], race.adds
-    if adds is None:
-        return None
-    found = race.cause if race.causing_layer == at else adds.strongest(layer)
-    if found is None:
+    found = adds.strongest(layer) if adds else None
+    if adds is None or found is None:
         return None
     value = adds.of_word(found.attention, layer, found.head, found.key)
-    return (found, value) if abs(value) >= LEAST_ADDED else None
-
-
-def _brings(race: Race, at: int) -> str:
-    """Of a layer: what one head adds to the answer from one word."""
-    found = _strongest(race, at)
-    if found is None:
-        return ""
-    one, value = found
-    return WORDS(
-        "brings",
-        head=one.head,
-        word=_word_of(race, one),
-        added=signed(value, 1),
-        answer=race.now.label(race.answer),
-        rival=race.now.label(race.rival),
-    )
+    return found if value >= LEAST_ADDED else None
 
 
 def _by_parts(race: Race, at: int) -> str:
-    """What the heads and the FFN of a told layer make of the place of the answer."""
-    now, id = race.now, race.answer
-    places, middle = now.places(id), race.middles[id][race.slow.index(at)]
-    before, after = places[at : at + 2]
+    """What the heads and the FFN of a told layer make of the place of the answer, "" where the FFN
+    leaves it."""
+    before, middle, after = _places_in(race, at)
     if middle == after:
         return ""
     heads = "leave" if middle == before else "lift" if middle < before else "push"
-    slots = {"before": ordinal(before), "middle": ordinal(middle), "after": ordinal(after)}
+    slots = {"middle": ordinal(middle), "after": ordinal(after)}
     ffn = WORDS("ffn_lifts" if after < middle else "ffn_pushes", **slots)
-    return f"{WORDS(f'heads_{heads}', answer=now.label(id), **slots)} {ffn}"
+    answer = race.now.label(race.answer)
+    return f"{WORDS(f'heads_{heads}', answer=answer, **slots)} {ffn}"
 
 
 def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
@@ -498,20 +473,24 @@ def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
     if race.before is None:
         is_told = race.now.way.recording.covered is None and actual in race.now.ids
         shown = actual if is_told and actual != lead else None
-        return Ending(lead, race.answer, shown, "", "", _story(race))
+        return Ending(lead, race.answer, shown, "", "")
     edits = tuple(each for each in drawn.edits if not isinstance(each, HideToken))
     out = interventions.taken_out(plain, edits) or WORDS("edits")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
         out = WORDS("head", layer=edits[0].layer, head=edits[0].head)
-    change = race.now.prediction.of.own - race.before.prediction.of.own
-    rival = lead if lead != race.answer else int(largest(change, 1)[0])
-    rises = ""
-    if rival != race.answer and change[rival] >= flow_analysis.LEAST_RISE:
-        before, after = (
-            tenths(float(each.prediction.of.own[rival])) for each in (race.before, race.now)
-        )
-        rises = WORDS("rises", word=race.now.label(rival), before=before, after=after)
-    return Ending(lead, race.answer, None, out, rises, "")
+    own = [each.prediction.of.own for each in (race.before, race.now)]
+    rises = _rises(race.now, race.answer, lead, *own)
+    return Ending(lead, race.answer, None, out, rises)
+
+
+def _rises(of: LensReading, answer: int, lead: int, before: np.ndarray, after: np.ndarray) -> str:
+    """The word, not the answer (id), that leads after a change, or that rises most where the answer
+    still does; "" for none that rises by much."""
+    rival = lead if lead != answer else int(largest(after - before, 1)[0])
+    if rival == answer or after[rival] - before[rival] < flow_analysis.LEAST_RISE:
+        return ""
+    were, are = (tenths(float(each[rival])) for each in (before, after))
+    return WORDS("rises", word=of.label(rival), before=were, after=are)
 
 
 def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
@@ -526,7 +505,7 @@ def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
             there = by_id[ending.actual]
             slots |= {"actual": there.label + there.rest, "chance": there.text}
             kind += "_other"
-        return _joined(WORDS(f"ends_{kind}", **slots), ending.story, WORDS("take_out"))
+        return WORDS(f"ends_{kind}", **slots)
     turned = "turned" if lead is not fell else "still"
     moved = "falls" if fell.chance < fell.were else "rises"
     name = "same" if fell.text == fell.was_text else moved
@@ -542,28 +521,18 @@ def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
     )
 
 
-def _story(race: Race) -> str:
-    """What makes the lead of the answer over its rival: the part of the model that adds most of
-    all, and the word that the cause brings; "" where neither is known."""
-    cause, adds, now = race.cause, race.adds, race.now
-    brings: dict[str, Any] = {}
-    if cause is not None:
-        layer = _layer_number(cause)
-        brings = {"word": _word_of(race, cause), "head": cause.head, "layer": layer}
-    if adds is None:
-        return WORDS("brought_alone", **brings) if brings else ""
-    layer, head, value = adds.largest
-    slots: dict[str, Any] = {"answer": now.label(race.answer), "rival": now.label(race.rival)}
-    own = 0.0
-    if cause is not None:
-        own = adds.of_word(cause.attention, brings["layer"], cause.head, cause.key)
-    is_cause = cause is not None and (layer, head) == (brings["layer"], cause.head)
-    name = "most_ffn" if head is None else "most_brings" if is_cause else "most_head"
-    added = signed(own if is_cause else value, 1)
-    most = WORDS(name, **{**brings, **slots, "layer": layer, "head": head, "added": added})
-    if cause is None or is_cause:
-        return most
-    return _joined(most, WORDS("brought", added=signed(own, 1), **brings))
+def part(race: Race) -> str:
+    """The head that reads what the answer comes from, "" where that is not known and under edits:
+    what is said of it until it is measured."""
+    if race.cause is None or race.before is not None:
+        return ""
+    return WORDS("cause_reads", **_head_and_word(race, race.cause))
+
+
+def _head_and_word(race: Race, found: AnsweringHead) -> dict[str, Any]:
+    """A head and its word, as slots of sentences."""
+    layer = flow_analysis.layer_numbers(found.attention)[found.layer]
+    return {"head": found.head, "layer": layer, "word": _word_of(race, found)}
 
 
 # ---- what takes longer ---------------------------------------------------------------------------
@@ -589,10 +558,9 @@ def with_words(
 
 
 def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
-    """`says`, `units` and `box` of the stops that are told one by one, by their order."""
+    """`says` and `units` of the stops that are told one by one, by their order."""
     now, model = race.now, loaded(recording)
     way, layers = now.way, list(now.way.layers)
-    answer = now.label(race.answer)
     vectors, uses = [], []
     told: dict[int, dict] = {at: {} for at in race.slow}
     for at in race.slow:
@@ -607,31 +575,22 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
                 recording, name, layers[at], way.token, race.answer, race.rival, n=0
             )
             best = largest(units.adds, N_UNITS)
-            two, best = float(units.adds[best].sum()), best[units.adds[best] >= LEAST_ADDED]
-            told[at]["units"] = tuple(
-                (WORDS("unit", unit=int(at), answer=answer, added=signed(units.adds[at], 1)), "")
-                for at in best
-            )
-            told[at]["box"] = _of_box(race, at, units, two)
+            best = best[units.adds[best] >= LEAST_ADDED]
+            told[at]["units"] = tuple((WORDS("unit", unit=int(each)), "") for each in best)
             hidden = model.ffn_activations(recording, name, layers[at], way.token)
             for place, each in enumerate(hidden.writes_of(np.asarray(best))):
                 vectors.append(each)
                 uses.append((at, place))
     for (at, place), line in zip(uses, nearest_words(model, vectors)):
-        if line and place < 0:
+        if place < 0:
             told[at]["says"] = line
-        elif line:
+        else:
             tags = list(told[at]["units"])
-            tags[place] = (tags[place][0], WORDS("near", words=line))
+            tags[place] = (tags[place][0], line and WORDS("near", words=line))
             told[at]["units"] = tuple(tags)
+    for each in told.values():  # a number alone says nothing
+        each["units"] = tuple(unit for unit in each.get("units", ()) if unit[1])
     return told
-
-
-def _of_box(race: Race, at: int, units: Neurons, two: float) -> str:
-    """Sentences on what the FFN of a layer adds to the answer, of which two units add so much."""
-    slots = {"answer": race.now.label(race.answer), "rival": race.now.label(race.rival)}
-    n = f"{len(units.adds):,}"
-    return WORDS("box", two=signed(two, 1), part=signed(units.part, 1), n=n, **slots)
 
 
 # ---- each word taken out -------------------------------------------------------------------------
@@ -648,8 +607,9 @@ def each_word(
     ] = "",
 ) -> Panel:
     """What each word does to what the model says at a token of its flow: the prediction without it,
-    read by no other token; of a long text the words that bring most. And the way through the
-    vocabulary of the word that is said without the one that matters most.
+    read by no other token; of a long text the words that bring most. What is said without the head
+    that the answer is told to come from, and the way through the vocabulary of the word that is
+    said without the word that matters most.
 
     token: of the first stream. hide: as of the flow. guess: a word, whose way through the
     vocabulary is told in place of all this, by its first token. Raises ValueError for a model that
@@ -668,29 +628,28 @@ def each_word(
     if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
     at = select_stream(plain, way.token, way.stream.name)
-    hidden = tuple(each for each in whole.drawn.edits if each not in plain.edits)
-    on = interventions.Pair(base, at, hidden)
+    on = interventions.Pair(base, at, whole.drawn.edits)  # those that hide the token
     asked = _words_out(base, on, whole)
     if not asked:
         raise ValueError(WORDS("no_words"))
-    changes = interventions.each_word_out(on, asked)
-    id, labels = int(reading.lens.final_id[0]), interventions.words_to_take_out(base)
+    of = race(whole, whole, 1.0)
+    assert of is not None
+    head = _head_out(of)
+    changes = interventions.each_word_out(on, asked | head)
+    of_head = [_without_head(of, changes.pop(place)) for place in head]
+    id, labels, word = of.answer, interventions.words_to_take_out(base), reading.label
     before = float(reading.prediction.of.own[id])
     left = {at: float(change.after[id]) for at, change in changes.items()}
     said = {at: change.top_after for at, change in changes.items()}
-    turning = [at for at in left if said[at] != id]
-    best = min(turning or left, key=left.__getitem__)
-    word = reading.label
-    name = "without_says" if turning else "without_has"
-    p = float(changes[best].after[said[best]])
-    slots = {"out": labels[best], "word": word(said[best]), "p": tenths(p)}
-    rival = said[best] if turning and said[best] not in reading.ids else None
-    parts = [] if rival is None else _lane_rows(shown, whole, rival, "rival")
     kinds = word_classes.classes(base.streams[0].tokens)
     is_content = {at: kinds[at] == word_classes.CONTENT for at in left}
+    best, turns = _word_that_tells(of, left, said, is_content, labels)
+    told = said[best] if turns else id
+    slots = {"out": labels[best], "word": word(told), "p": tenths(float(changes[best].after[told]))}
+    finding = _joined(*of_head, WORDS("without_says" if turns else "without_has", **slots))
     return Panel(
         title=WORDS("each_title", word=word(id)),
-        finding=WORDS(name, **slots),
+        finding=finding,
         figures=(
             Bars(
                 columns=(WORDS("left", word=word(id)),),
@@ -712,13 +671,52 @@ def each_word(
                         "says": [word(said[at]) for at in left],
                     },
                 ),
-                *parts,
+                *(_lane_rows(shown, whole, told, "rival") if told not in reading.ids else ()),
             ),
             "row",
         ),
         file="each-word",
         at={"run": whole.drawn},
     )
+
+
+def _head_out(of: Race) -> dict[int, tuple[Edit, ...]]:
+    """The edit that takes out the head that the answer comes from, at -1, the place of no word;
+    none where there is no such head, or its model cannot follow that."""
+    found = of.cause
+    if found is None or not interventions.can_follow(of.typed, ZeroHead):
+        return {}
+    return {-1: (ZeroHead(_layer_number(found), found.head, found.attention.name),)}
+
+
+def _without_head(of: Race, change: PredictionChange) -> str:
+    """What the answer loses without the head that it is said to come from, and what rises then."""
+    assert of.cause is not None
+    own, after, id = of.now.prediction.of.own, change.after, of.answer
+    slots = {**_head_and_word(of, of.cause), "answer": of.now.label(id)}
+    slots |= {"before": tenths(float(own[id])), "after": tenths(float(after[id]))}
+    if change.top_after == id and after[id] > LITTLE_LEFT * own[id]:
+        return WORDS("head_little" if after[id] <= own[id] else "head_against", **slots)
+    rises = _rises(of.now, id, change.top_after, own, after)
+    return _joined(WORDS("head_falls", **slots), rises)
+
+
+def _word_that_tells(
+    of: Race,
+    left: Mapping[int, float],
+    said: Mapping[int, int],
+    is_content: Mapping[int, bool],
+    labels: Mapping[int, str],
+) -> tuple[int, bool]:
+    """The word, by its token, without which what is told is said, and whether another word leads
+    then: of those the one that the answer comes from, else one of content. left: of the answer's
+    probability; said: the word (id) that leads; labels: of the words."""
+    say = of.now.label
+    turning = [at for at in left if said[at] != of.answer and say(said[at]) != labels[at]]
+    cause = of.cause.key if of.cause and of.cause.attention.key == of.typed.streams[0].name else -1
+    if not turning:
+        return min(left, key=left.__getitem__), False
+    return min(turning, key=lambda at: (at != cause, not is_content[at], left[at])), True
 
 
 def _words_out(base: Recording, on: interventions.Pair, whole: Ways) -> dict[int, tuple[Edit, ...]]:

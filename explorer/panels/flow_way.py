@@ -13,7 +13,6 @@ import numpy as np
 from explorer.analysis import flow as flow_analysis
 from explorer.analysis import opening, predictions, residual, word_classes
 from explorer.analysis.findings import word_groups
-from explorer.figures.formatting import tenths
 from explorer.panels.choice import Choice
 from explorer.panels.predictions import Prediction, prediction_at
 from models.contract.edits import HideToken
@@ -229,18 +228,6 @@ class Additions:
     ffns: Mapping[int, float]
     total: float
 
-    @property
-    def largest(self) -> tuple[int, int | None, float]:
-        """The layer and the head, None for the FFN, that add most of all, and how much."""
-        parts = [(layer, None, value) for layer, value in self.ffns.items()]
-        for of in self.way.attentions:
-            if of.name in self.heads:
-                sums = np.nan_to_num(self.heads[of.name]).sum(-1)
-                at, head = map(int, np.unravel_index(sums.argmax(), sums.shape))
-                layer = flow_analysis.layer_numbers(of)[at]
-                parts.append((layer, head, float(sums[at, head])))  # type: ignore[arg-type]
-        return max(parts, key=lambda each: each[-1])
-
     def of_word(self, attention: Attention, layer: int, head: int, key: int) -> float:
         """The part of a head from the word that a key is of. layer: the model's own number."""
         at = flow_analysis.layer_numbers(attention).index(layer)
@@ -347,11 +334,6 @@ class LensReading:
             )
             for id in self.ids
         }
-
-    def chance(self, id: int, layer: int) -> str:
-        """The probability after a layer of the word (id) that comes out in the end, "" of another
-        one, of which it is not known."""
-        return tenths(self.probability(layer)) if id == int(self.lens.final_id[0]) else ""
 
     def probability(self, layer: int) -> float:
         """Of the final answer, after a layer; -1 for before the first."""
