@@ -397,9 +397,11 @@ def compared_vote(found: Sequence[SharedVote], row: int | None = None) -> Shared
 
 
 def predicted(recording: Recording) -> int:
-    """The token whose word is predicted: before a next word the last one, else the first of the
-    text, which may have none."""
+    """The token whose word is predicted: before a next word the `flow_word`, of a translation the
+    last one; else the first of the text, which may have none."""
     stream = logit_lens.read_stream(recording)
+    if recording.model.kind == "decoder":
+        return flow_word(recording, stream)
     is_next = logit_lens.predicts_next(recording)
     return len(stream.tokens) - 1 if is_next else int(np.argmin(stream.special))
 
@@ -414,18 +416,15 @@ def answered(recording: Recording) -> int:
 
 def compared(recording: Recording) -> int:
     """The token of the last stream whose prediction is compared under edits: in an encoder the
-    `word`, or one worth masking, in a decoder the end or the token before that word, in a
-    translation the start."""
+    `word`, or one worth masking, in a decoder the one that is `predicted`, in a translation the
+    start."""
     stream, kind = recording.streams[-1], recording.model.kind
-    if kind == "encoder-decoder":
-        return 0
-    if kind == "encoder":
-        found = found_word(recording, recording.attention[0])
-        if found is not None and not stream.special[found]:
-            return found
-    masked = predictions.default_masked_word(stream, loaded(recording).capabilities.mask) or 0
-    end = len(stream.tokens) - 1
-    return masked if kind == "encoder" or masked == end else max(0, masked - 1)
+    if kind != "encoder":
+        return 0 if kind == "encoder-decoder" else predicted(recording)
+    found = found_word(recording, recording.attention[0])
+    if found is not None and not stream.special[found]:
+        return found
+    return predictions.default_masked_word(stream, loaded(recording).capabilities.mask) or 0
 
 
 def masked_word(recording: Recording) -> int | None:

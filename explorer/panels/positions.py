@@ -57,7 +57,7 @@ from explorer.panels.selection import (
     select_stream,
     stream_of,
     token_read,
-    why_at_the_end,
+    why_here,
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
@@ -594,9 +594,8 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     typed order and in up to five others, in which the hidden word and the last one keep their
     places. Of a model that predicts no word, what becomes of the vectors, as `order` shows it.
 
-    token: the hidden word, of a model that goes on the end of the text, of a translation its
-    beginning. Raises ValueError for a
-    text of one word.
+    token: the hidden word, of a model that goes on the one before what it guesses, of a translation
+    its beginning. Raises ValueError for a text of one word.
     """
     if run.loaded.capabilities.no_readout:
         return _vectors(run, (None, None), OrderChoice(), stream)
@@ -624,7 +623,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
         says = f"{says} {words('middle', **slots)}"
     return Panel(
         title=words("title"),
-        finding=says + why_at_the_end(on),
+        finding=says + why_here(on),
         figures=(
             Bars(
                 title=words("bars", **slots),
