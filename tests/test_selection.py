@@ -15,6 +15,7 @@ from explorer.components import codec
 from explorer.panels import address, link_words, spec
 from explorer.panels.choice import EVERY, SELECTION, choices_of, parameters
 from explorer.screens.screen import screen
+from models.contract.edits import ZeroHead, to_line
 from models.runtime import registry
 from models.runtime.run import Run
 
@@ -93,6 +94,32 @@ def test_the_head_that_opens_is_the_best_tested_one_that_says_the_noun() -> None
 
 
 WAITER = "The waiter brought the soup but it was cold."
+
+
+@pytest.mark.parametrize(
+    "text", [WAITER, "My sister Anna lost her umbrella in the rain. 🙁", "Dog bites man.", "One 🙁"]
+)
+@pytest.mark.parametrize("model", ["encoder", "minilm", "decoder"])
+def test_no_tab_opens_on_a_head_that_is_taken_out(model: str, text: str) -> None:
+    """The head that opens is taken out, then the one that opens without it, and so on."""
+    if model not in registry.names():
+        pytest.skip(f"{model} is not here")
+    out: list[tuple[int, int]] = []
+    for _ in range(4):
+        run = Run(model, text, tuple(ZeroHead(*at) for at in out))
+        recording, (of,) = run.recording(), run.recording().attention
+        link = opening.word_link(recording, of.name)
+        found = [opening.head(recording, of), opening.lookup(recording, of)[:2]]
+        found += [tuple(link[:2])] if link else []
+        address = {"text": text, "model": model, "edits": to_line(run.edits)}
+        for tab in ("heads", "weight"):
+            panels = screen(f"?{urlencode({'tab': tab, **address})}").panels()
+            at = next(panels).at
+            found += [(at["layer"], at["head"])] if at.get("layer") is not None else []
+        assert len(found) >= 3 and not {*found} & {*out}, (found, out)
+        out.append(found[0])
+
+
 # What each tab opens on: the panel, and why its word is another one than the pronoun.
 OF_WORD = {
     "architecture.flow": "What comes next?",  # asked where a model goes on
