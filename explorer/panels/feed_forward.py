@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import ffn, flow, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.terminology import unit_formula
-from explorer.analysis.word_classes import CONTENT, classes, is_fit, is_word
+from explorer.analysis.word_classes import FILLER, PRONOUN, classes, is_fit, is_word
 from explorer.figures import kinds
 from explorer.figures.formatting import Written, fixed, percent, plural
 from explorer.figures.kinds import (
@@ -331,7 +331,10 @@ def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> l
         if of >= least and is_word(label) and is_fit(label) and not model.is_special(id)
     ]
     typed = {each.casefold() for each in selection.stream.tokens}
-    known = [kind != CONTENT or word.casefold() in typed for word, kind in zip(near, classes(near))]
+    known = [
+        kind in (PRONOUN, FILLER) or word.casefold() in typed
+        for word, kind in zip(near, classes(near))
+    ]
     whole = [label for label, is_known in zip(near, known) if is_known or len(label) >= LETTERS]
     return whole[:N_NAMED]
 
