@@ -97,7 +97,7 @@ def borrowed(tiny_folder: Callable[[str], Path]) -> Callable[[str], str]:
 
 # What pages show where a model has no earlier weights or no cross-attention; pages that speak
 # of the paper's parts as such, as the deep stack of our own under Gradient does.
-ANOTHER = {"checkpoints": "induction", "twins": "induction", "translate": "translator"}
+ANOTHER = {"checkpoints": "decoder", "twins": "decoder", "translate": "translator"}
 NOT_OF_IT = ("claims", "edit", "checkpoints", "twins", "live", "translate")
 
 

@@ -85,6 +85,7 @@ def test_the_guess_is_read_in_five_other_orders() -> None:
         positions.answer(Run("encoder", "the"))
 
 
+WAITER = "The waiter brought the soup but it was cold."
 LONG = "We walked along the river until the old mill came into sight and the road turned north."
 
 
@@ -108,10 +109,46 @@ def test_orders_are_of_whole_words_and_say_where_some_are_left_out(text: str, mo
     for row in figure.rows:
         line = row.label.removeprefix("as written: ")
         read = re.sub(r"(?<=[^ ])([.,;:!?])(?= |$)", r" \1", line).split(" ")
-        assert {*read} <= {*" ".join(whole).split(" "), "___", "…"}, "no piece of a word"
+        moved = {each for each in read if "___" not in each}
+        assert moved <= {*" ".join(whole).split(" "), "…"}, "no piece of a word"
         assert ("…" in read) == (len(read) < len(" ".join(whole).split(" ")))
     assert figure.rows[0].outline is None
     assert {row.outline for row in figure.rows[1:]} == {figure.rows[0].values[0]}
+
+
+def test_words_of_several_pieces_move_with_all_of_them() -> None:
+    """In the encoder "Dog bites man." has a word in pieces, "bites": it moves whole, and the word
+    that is guessed is read where it stands then."""
+    run = Run("encoder", "Dog bites man.")
+    stream = run.recording().streams[0]
+    grouped = words_of(stream, run.text)
+    assert max(grouped.sizes) > 1
+    panel = positions.answer(run)
+    typed, *others = panel.figures[0].rows
+    assert others and {tuple(sorted(row.label[:-1].split())) for row in others} == {
+        tuple(sorted(typed.label.removeprefix("as written: ")[:-1].split()))
+    }
+    token = panel.at["token"]
+    moves = laws.other_orders(stream, grouped, token)
+    for moved, row in zip(moves, others, strict=True):
+        order = moved.order(stream.special.tolist())
+        assert sorted(order) == list(range(len(stream.tokens)))
+        for start, size in map(grouped.span, range(len(grouped.labels))):
+            at = int(np.flatnonzero(order == start)[0])
+            assert order[at : at + size].tolist() == list(range(start, start + size))
+        place = int(np.flatnonzero(order == token)[0])
+        there = read_once("encoder").record(run.text, (moved, HideToken(place)))
+        p = softmax(read_once("encoder").logits(there, "encoder", place))
+        drawn = read_once("encoder").record(run.text, (HideToken(token),))
+        led = softmax(read_once("encoder").logits(drawn, "encoder", token)).argmax()
+        assert row.values[0] == pytest.approx(p[led], abs=STORED)
+
+
+def test_what_a_writing_model_is_asked_for_does_not_move_before_it() -> None:
+    """Of "... it was cold." it is asked for the word after "was": "cold" stays behind it."""
+    typed, *others = positions.answer(Run("decoder", WAITER)).figures[0].rows
+    assert len(others) == 5
+    assert all(row.label.endswith("was cold.") for row in (typed, *others))
 
 
 def test_in_a_short_sentence_the_last_word_moves_too() -> None:

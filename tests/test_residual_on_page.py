@@ -157,7 +157,7 @@ def test_the_update_that_opens_turns_the_guess_most(model: str, text: str) -> No
         name = logit_lens.site_name(lens.sites[first])
         low = rf"After {name} no word is likelier any more: “.+” has {tenths(p[first])} there"
         leads = low if p[first] < opening.LEADS else rf"After {name} “.+” leads all words"
-        assert not behind.size or re.search(leads, panel.finding)
+        assert not behind.size or re.search(leads, " ".join(panel.details))
     assert ("by 5 points" in panel.finding) == (steps.max() < opening.TURNS)
     assert told is not None and told.groups() == (before, after)
     at = next(at for at, row in enumerate(rows) if row.selected)

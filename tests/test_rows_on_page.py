@@ -66,7 +66,9 @@ def test_a_press_shows_it_with_the_word_and_the_head_and_another_leads_back(
 def test_what_does_not_fit_the_model_is_not_offered() -> None:
     assert offered(page_at("concepts", model="translator", text=TEXT)) == ["Pictures", "Claims"]
     app = clean(page_at("twins", model="translator", text=TEXT))
-    assert app.session_state["model"] == "induction" and "no training checkpoints" in told(app)
+    assert app.session_state["model"] == "translator-small" and "no training checkpoints" in told(
+        app
+    )
     app = press(app, "claims")
     assert app.session_state["model"] == "translator", "the reader's own comes back"
     assert not offered(page_at("sentences", text=TEXT))

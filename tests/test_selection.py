@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from app_harness import TABS, asked_of, clean, page_at
@@ -13,6 +14,8 @@ from explorer.analysis import coreference, opening
 from explorer.components import codec
 from explorer.panels import address, link_words, spec
 from explorer.panels.choice import EVERY, SELECTION, choices_of, parameters
+from explorer.screens.screen import screen
+from models.contract.edits import ZeroHead, to_line
 from models.runtime import registry
 from models.runtime.run import Run
 
@@ -91,15 +94,41 @@ def test_the_head_that_opens_is_the_best_tested_one_that_says_the_noun() -> None
 
 
 WAITER = "The waiter brought the soup but it was cold."
+
+
+@pytest.mark.parametrize(
+    "text", [WAITER, "My sister Anna lost her umbrella in the rain. 🙁", "Dog bites man.", "One 🙁"]
+)
+@pytest.mark.parametrize("model", ["encoder", "minilm", "decoder"])
+def test_no_tab_opens_on_a_head_that_is_taken_out(model: str, text: str) -> None:
+    """The head that opens is taken out, then the one that opens without it, and so on."""
+    if model not in registry.names():
+        pytest.skip(f"{model} is not here")
+    out: list[tuple[int, int]] = []
+    for _ in range(4):
+        run = Run(model, text, tuple(ZeroHead(*at) for at in out))
+        recording, (of,) = run.recording(), run.recording().attention
+        link = opening.word_link(recording, of.name)
+        found = [opening.head(recording, of), opening.lookup(recording, of)[:2]]
+        found += [tuple(link[:2])] if link else []
+        address = {"text": text, "model": model, "edits": to_line(run.edits)}
+        for tab in ("heads", "weight"):
+            panels = screen(f"?{urlencode({'tab': tab, **address})}").panels()
+            at = next(panels).at
+            found += [(at["layer"], at["head"])] if at.get("layer") is not None else []
+        assert len(found) >= 3 and not {*found} & {*out}, (found, out)
+        out.append(found[0])
+
+
 # What each tab opens on: the panel, and why its word is another one than the pronoun.
 OF_WORD = {
     "architecture.flow": "What comes next?",  # asked where a model goes on
-    "residual.updates": "",
+    "residual.updates": "for the word after",
     "feed_forward.units": "",
-    "positions.answer": "about the end of the text",
+    "positions.answer": "guesses what comes next: here the word after",
     "positions.sentence": "",
-    "logit_lens.lens": "about the end of the text",
-    "attribution.logit": "about the end of the text",
+    "logit_lens.lens": "guesses what comes next: here the word after",
+    "attribution.logit": "guesses what comes next: here the word after",
     "anatomy.weight": "",
     "score_parts.sources": "",
     "embeddings.contexts": "alone",  # the noun, and why
@@ -124,7 +153,7 @@ def test_one_word_travels_through_the_tabs_or_a_tab_says_why_not(model: str, tex
             continue
         token = panel.at.get("token")
         is_same = token == vote.query
-        assert is_same or (why and why in panel.finding), (name, token, panel.finding)
+        assert is_same or (why and why in panel.title + panel.finding), (name, token, panel.finding)
         head = panel.at.get("layer"), panel.at.get("head")
         if name in ("anatomy.weight", "score_parts.sources"):
             assert head == vote.at and panel.at["source"] == vote.keys[0], name
@@ -133,6 +162,51 @@ def test_one_word_travels_through_the_tabs_or_a_tab_says_why_not(model: str, tex
     if vote.n_votes:
         title = spec.PANELS["embeddings.contexts"](run).title
         assert title.startswith(f"“{tokens[vote.keys[0]]}”")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        ("encoder", WAITER),
+        ("encoder", "The nurse told the surgeon that she had forgotten the keys."),
+        ("encoder", "The king told the queen that he was tired."),
+        ("encoder", "Dog bites man."),
+        ("decoder", WAITER),
+        ("smollm2", "Paris is the capital of France. Rome is the capital of"),
+        ("smollm2", WAITER),
+    ],
+)
+def test_one_part_decided_on_every_tab_that_says_which(model: str, text: str) -> None:
+    """Flow, Why this word and Residual stream: the same word in the same place, before the same
+    rival, and the same part of the model."""
+    if model not in registry.names():
+        pytest.skip(f"{model} is not here")
+    address = {"text": text, "model": model}
+    flow, why, stream = (
+        next(screen(f"?{urlencode({'tab': tab, **address, **more})}").panels())
+        for tab, more in (("flow", {"flow_beam": "end"}), ("attribution", {}), ("residual", {}))
+    )
+    assert flow.at["token"] == why.at["token"] == stream.at["token"]
+    told = flow.figures[0].stops[-1].finding
+    part, key, answer, rival = re.search(
+        r"([\w ]+? of layer \d+)(?:, which brings “(.+?)”|, a box F)?, adds most to the logit of "
+        r"“(.+?)” against “(.+?)”",
+        told.replace(" adds most", ", adds most").replace(",,", ","),
+    ).groups()
+    pushes = f"toward “{answer}”, away from “{rival}”"
+    assert part.strip().casefold() in why.finding.casefold() and pushes in why.finding
+    assert f"“{answer}”" in stream.title
+    if "This part alone" in stream.finding:
+        layer, kind = re.search(r"in layer (\d+), (\w+)", stream.finding).groups()
+        assert part.strip() == f"The {kind} of layer {layer}"
+    else:
+        assert part.strip().casefold() in stream.finding.casefold()
+    if key:
+        assert f"reads “{key}”" in why.finding and f"reads “{key}”" in stream.finding
+    elif brought := re.search(r"(Head \d+ of layer \d+) brings “(.+?)”", told):
+        helps = f"{brought[1]}, which reads “{brought[2]}”, helps."
+        assert "helps" not in why.finding or helps in why.finding
 
 
 # The views of tabs that show other panels, by the choice that names them.

@@ -14,6 +14,7 @@ from explorer.analysis.terminology import sees_ahead, sees_all, taken_out, windo
 from explorer.figures.csv import Columns
 from explorer.figures.formatting import percent
 from explorer.wording.templates import sentences
+from models.contract.edits import Ablation
 from models.contract.recording import Attention, Recording
 from models.contract.spelling import there_are
 
@@ -55,6 +56,16 @@ class Axes:
     def sides(self) -> tuple[str, str]:
         """The titles of rows and columns."""
         return ("query", "key") if self.produced is None else ("target", "source")
+
+
+def heads_out(recording: Recording, attention: Attention) -> frozenset[tuple[int, int]]:
+    """The heads (layer, head) of an attention that are taken out of a recording."""
+    numbers = attention.layers.tolist() or list(range(len(attention.pattern)))
+    return frozenset(
+        (numbers.index(each.layer), each.head)
+        for each in recording.edits
+        if isinstance(each, Ablation) and each.attention == attention.name and each.layer in numbers
+    )
 
 
 def axes(recording: Recording, attention: Attention, next_token: str = "") -> Axes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import coreference, head_naming, logit_lens, word_classes, words
-from explorer.analysis.attention import argmax_id, axes, groups
+from explorer.analysis.attention import argmax_id, axes, groups, heads_out
 from explorer.analysis.coreference import Vote
 from explorer.analysis.findings import (
     ALIGNED,
@@ -59,14 +59,18 @@ class RecordingFacts:
 
     @kept
     def other_findings(self) -> tuple[Finding, ...]:
-        """The findings but those about the prediction, the most telling first."""
+        """The findings but those about the prediction, the most telling first; none of a head that
+        is taken out."""
         recording, continuation = self.recording, ""
         if any(each.query != each.key for each in recording.attention):
             continuation = self.next_token_label(recording.attention[-1].query)
         heads = {each.name: self.named_heads(each.name) for each in recording.attention}
         unread = self.unread_language()
         votes = {each.name: self.votes(each.name) for each in recording.attention}
-        return findings(recording, continuation, heads, self.is_learned(), unread, votes)
+        every = findings(recording, continuation, heads, self.is_learned(), unread, votes)
+        out = {each.name: heads_out(recording, each) for each in recording.attention}
+        seen_in = lambda each: {each.at, each.example_head or each.at}
+        return tuple(each for each in every if not seen_in(each) & out.get(each.attention, set()))
 
     def leading_findings(self) -> tuple[Finding, ...]:
         """The findings, without those about the prediction where a page would list none of these

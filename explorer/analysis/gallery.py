@@ -87,8 +87,9 @@ def orders(run: Run, word: str) -> FindMeasure:
     id = int(first.ids[at])
 
     def probability(*moved: ShuffleTokens) -> float:
-        read = run.under((*moved, HideToken(at))).recording()
-        return float(_probabilities(read, at)[id])
+        place = positions.place_in(moved[0], first, at) if moved else at
+        read = run.under((*moved, HideToken(place))).recording()
+        return float(_probabilities(read, place)[id])
 
     before = probability()
     moves = positions.other_orders(first, words.words(first, recording.text), at)

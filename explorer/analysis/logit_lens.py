@@ -323,6 +323,19 @@ def largest_parts(attribution: Attribution) -> tuple[Part, ...]:
     return tuple(sorted(attribution.parts, key=lambda part: -abs(part.value)))
 
 
+def deciding_part(attribution: Attribution) -> Part:
+    """The part that decided between two words: of heads and FFNs, or where a model shows neither of
+    what it shows of its layers, the one that pushes most toward the word that leads. Of one word
+    alone the largest part that depends on the text; without such the largest of all."""
+    largest = largest_parts(attribution)
+    of_text = [each for each in largest if each.kind != "bias"]
+    if attribution.against is None:
+        return (of_text or largest)[0]
+    sign = 1 if attribution.logit >= 0 else -1
+    of_layers = [each for each in of_text if each.layer >= 0]
+    return max(of_layers, key=lambda each: sign * each.value, default=largest[0])
+
+
 def groups(attribution: Attribution) -> tuple[LogitGroup, ...]:
     """The parts in the order in which the stream meets them: embedding, position, of each layer its
     heads and its FFN, and the biases."""

@@ -26,7 +26,7 @@ from explorer.analysis import (
     soft_lookup,
 )
 from explorer.analysis.answers import ReadWord, SpokenWord, on_words
-from explorer.analysis.attention import argmax_id, axes, strongest_cell
+from explorer.analysis.attention import argmax_id, axes, heads_out, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import HABITS, Finding, vote_finding, word_groups
 from explorer.analysis.shared_votes import SharedVote, shared_votes, votes_in_text
@@ -85,13 +85,17 @@ def voted(recording: Recording, attention: str) -> Finding | None:
 
 def head(recording: Recording, of: Attention, layer: int | None = None) -> tuple[int, int]:
     """The head (layer, head) of an attention that every tab opens on: that of its strongest
-    finding, or else, and in a `layer` that is another one's, the one whose name stands out most."""
+    finding, or else, and in a `layer` that is another one's, the one whose name stands out most. Of
+    heads that are taken out none, unless all are."""
     first = finding(recording, of)
     if first is not None and layer in (None, first.at[0]):
         return first.at
     every = RecordingFacts(recording).named_heads(of.name)
+    out = heads_out(recording, of)
     there = (each for each in every if layer in (None, each.layer))
-    best = max(there, key=head_naming.clarity)
+    best = max(
+        there, key=lambda each: ((each.layer, each.head) not in out, head_naming.clarity(each))
+    )
     return best.layer, best.head
 
 
@@ -120,8 +124,8 @@ def word_link(recording: Recording, attention: str, token: int | None = None) ->
     a token, where None the one that does so most plainly of a text of at most MAX_TOKENS.
 
     Words of content come before all others, and heads that look at something else than a place or a
-    sink before those. None between two texts, for weights that were not learned, and where no two
-    words are."""
+    sink before those; none that is taken out. None between two texts, for weights that were not
+    learned, and where no two words are."""
     facts = RecordingFacts(recording)
     of = facts.attention(attention)
     if of.query != of.key or not facts.is_learned():
@@ -136,6 +140,8 @@ def word_link(recording: Recording, attention: str, token: int | None = None) ->
         return None
     weights = weights_between(of.pattern, words, words)
     weights = np.where(is_text & ~np.eye(len(is_text), dtype=bool), weights, 0)
+    for at in heads_out(recording, of):
+        weights[at] = 0
     best = weights.argmax(axis=-1)  # (layer, head, row)
     names = np.array([each.name for each in facts.named_heads(attention)]).reshape(best.shape[:2])
     order = 2.0 * telling[best] + 2.0 * telling + ~np.isin(names, HABITS)[..., None]
@@ -204,13 +210,17 @@ def lookup(
 
 
 @kept
-def _divided(recording: Recording, attention: str, *given: int | None) -> tuple[int, int, int]:
+def _divided(
+    recording: Recording, attention: str, layer: int | None, head: int | None, query: int | None
+) -> tuple[int, int, int]:
     """The lookup whose second key matters most, of those that have what is given."""
     facts = RecordingFacts(recording)
     of = facts.attention(attention)
     following = facts.next_token_label(of.query) if of.query != of.key else ""
     names = axes(recording, of, following)
-    return soft_lookup.most_divided_row(of, names.rows, names.keys, names.special, *given)
+    out = heads_out(recording, of)
+    labels = names.rows, names.keys, names.special
+    return soft_lookup.most_divided_row(of, *labels, layer, head, query, out)
 
 
 # ---- a word --------------------------------------------------------------------------------------
@@ -395,9 +405,11 @@ def compared_vote(found: Sequence[SharedVote], row: int | None = None) -> Shared
 
 
 def predicted(recording: Recording) -> int:
-    """The token whose word is predicted: before a next word the last one, else the first of the
-    text, which may have none."""
+    """The token whose word is predicted: before a next word the `flow_word`, of a translation the
+    last one; else the first of the text, which may have none."""
     stream = logit_lens.read_stream(recording)
+    if recording.model.kind == "decoder":
+        return flow_word(recording, stream)
     is_next = logit_lens.predicts_next(recording)
     return len(stream.tokens) - 1 if is_next else int(np.argmin(stream.special))
 
@@ -412,18 +424,15 @@ def answered(recording: Recording) -> int:
 
 def compared(recording: Recording) -> int:
     """The token of the last stream whose prediction is compared under edits: in an encoder the
-    `word`, or one worth masking, in a decoder the end or the token before that word, in a
-    translation the start."""
+    `word`, or one worth masking, in a decoder the one that is `predicted`, in a translation the
+    start."""
     stream, kind = recording.streams[-1], recording.model.kind
-    if kind == "encoder-decoder":
-        return 0
-    if kind == "encoder":
-        found = found_word(recording, recording.attention[0])
-        if found is not None and not stream.special[found]:
-            return found
-    masked = predictions.default_masked_word(stream, loaded(recording).capabilities.mask) or 0
-    end = len(stream.tokens) - 1
-    return masked if kind == "encoder" or masked == end else max(0, masked - 1)
+    if kind != "encoder":
+        return 0 if kind == "encoder-decoder" else predicted(recording)
+    found = found_word(recording, recording.attention[0])
+    if found is not None and not stream.special[found]:
+        return found
+    return predictions.default_masked_word(stream, loaded(recording).capabilities.mask) or 0
 
 
 def masked_word(recording: Recording) -> int | None:

@@ -473,26 +473,42 @@ MOST_DRAWS = 40
 FEW_MOVE = 3  # tokens, of which the last word is one where no more can move
 
 
-def other_orders(stream: Stream, of: Groups, token: int) -> tuple[ShuffleTokens, ...]:
+def other_orders(
+    stream: Stream, of: Groups, token: int, is_causal: bool = False
+) -> tuple[ShuffleTokens, ...]:
     """N_ORDERS other orders of a text, fewer where it has no more: whole words, `of` the stream,
-    change places, and those of several tokens and the `token` keep theirs, where others can move
-    also the last word. None where fewer than two words can move."""
-    tokens, special = stream.tokens, stream.special.tolist()
-    words = [at for at, label in zip(of.starts, of.labels) if not special[at] and is_word(label)]
+    change places with their pieces, and the word of the `token` keeps its own, where others can
+    move also the last word; is_causal: all from the token on does. None where fewer than two words
+    can move."""
+    special = np.asarray(stream.special, bool)
+    words = [at for at, label in enumerate(of.labels) if not of.special[at] and is_word(label)]
     if not words:
         return ()
-    parts = np.flatnonzero(of.sizes[of.of] > 1).tolist()
-    kept = {*parts, *range(words[-1] + 1, len(tokens)), max(token, 0)}
-    if sum(not each and at not in kept for at, each in enumerate(special)) > FEW_MOVE:
+    own = int(of.of[token]) if token >= 0 else -1
+    kept = {own, *range(words[-1] + 1, len(of.labels))}
+    kept |= set(range(own, len(of.labels))) if is_causal else set()
+    if sum(not each and at not in kept for at, each in enumerate(of.special)) > FEW_MOVE:
         kept.add(words[-1])
-    stay = ".".join(map(str, sorted(kept)))
+    listed = []
+    for at in range(len(of.labels)):
+        start, size = of.span(at)
+        if at in kept:
+            listed += [str(each) for each in range(start, start + size)]
+        elif size > 1 and not special[start]:
+            listed.append(f"{start}-{start + size - 1}")
+    stay = ".".join(listed)
     orders: dict[tuple[int, ...], ShuffleTokens] = {}
     for seed in range(1, 1 + MOST_DRAWS):
         moved = ShuffleTokens(seed, stay)
-        order = tuple(moved.order(special).tolist())
-        if order != tuple(range(len(tokens))) and len(orders) < N_ORDERS:
+        order = tuple(moved.order(special.tolist()).tolist())
+        if order != tuple(range(len(special))) and len(orders) < N_ORDERS:
             orders.setdefault(order, moved)
     return tuple(orders.values())
+
+
+def place_in(moved: ShuffleTokens, stream: Stream, token: int) -> int:
+    """The place at which a token of a stream is read in another order."""
+    return int(np.flatnonzero(moved.order(stream.special.tolist()) == token)[0])
 
 
 def median(values: Sequence[float]) -> int:

@@ -102,13 +102,6 @@ class Word:
     is_candidate: bool
 
 
-def likeliest_other(logits: np.ndarray, id: int) -> int:
-    """The word with the largest logit, `[vocabulary]`, besides the word `id`: its runner-up, or
-    what it is beaten by."""
-    first, second = np.argsort(-logits, kind="stable")[:2].tolist()
-    return second if first == id else first
-
-
 def top_words(
     distribution: Distribution, extra_ids: Sequence[int] = (), most: int = MOST_ROWS
 ) -> tuple[Word, ...]:

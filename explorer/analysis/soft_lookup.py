@@ -8,7 +8,7 @@ in where a number needs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -210,6 +210,7 @@ def most_divided_row(
     layer: int | None = None,
     head: int | None = None,
     query: int | None = None,
+    out: Collection[tuple[int, int]] = (),
 ) -> tuple[int, int, int]:
     """(layer, head, query) of the lookup that the key of second weight draws farthest from the hard
     one; what is given is kept.
@@ -218,7 +219,7 @@ def most_divided_row(
     values of the two: 0 where one key takes all or where both hand over the same, at most 1/2. Of
     an attention that has no values it is w2. rows (query) and keys (key) are labels, special (key):
     a row is taken first where it and the two keys are words, and not at all where it has no choice,
-    unless there is no other.
+    unless there is no other. out: heads (layer, head) that are passed over where none is given.
     """
     layers, heads, queries, count = attention.pattern.shape
     if count < 2:
@@ -236,6 +237,8 @@ def most_divided_row(
         allowed = attention.allowed[at_layer][at_rows]
         choosing = allowed.sum(axis=1) > 1
         for at_head in at_heads:
+            if head is None and (at_layer, at_head) in out:
+                continue
             weights = np.where(allowed, attention.pattern[at_layer, at_head][at_rows], -1.0)
             top_two = np.argpartition(-weights, 1, axis=1)[:, :2]
             draw = np.maximum(np.take_along_axis(weights, top_two, axis=1).min(axis=1), 0).astype(

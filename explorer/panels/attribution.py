@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate
 from math import exp, log
 from typing import Annotated, Any
 
@@ -31,7 +31,8 @@ from explorer.figures.formatting import (
 from explorer.figures.kinds import BarRow, Bars, Matrix, TokenRow
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
-from explorer.panels.masks import Hidden
+from explorer.panels.flow_way import answering_head
+from explorer.panels.masks import Hidden, unmasked
 from explorer.panels.selection import (
     Predicted,
     StreamSelection,
@@ -40,11 +41,11 @@ from explorer.panels.selection import (
     place_if_any,
     predicted,
     typed_word,
-    why_at_the_end,
+    why_here,
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import named, sentences
-from models.contract.recording import Attention, Recording, Stream, from_end
+from models.contract.recording import CONTINUES, Attention, Recording, Stream, from_end
 from models.contract.results import Attribution, Neurons, Part
 from models.runtime.caching import loaded
 from models.runtime.run import Run
@@ -64,8 +65,10 @@ FIELDS = sentences(CONCEPT, "fields")
 
 @dataclass(frozen=True, eq=False)
 class LogitParts:
-    """A logit at a token as parts, its word, and the word that it is compared with, "" for none."""
+    """A logit at a token of a run as parts, its word, and the word that it is compared with, "" for
+    none."""
 
+    run: Run
     at: StreamSelection
     attribution: Attribution
     word: str
@@ -94,7 +97,7 @@ def _other_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]
     """The words to compare with, by their ids."""
     at, word = predicted(run, chosen.get("token")), chosen.get("word")
     word = argmax_id(at.logits) if word is None else word
-    other = _label(run, predictions.likeliest_other(at.logits, word))
+    other = _label(run, _rival(at, word))
     first = FIELDS("likeliest_other", word=word_in_sentence(other))
     none: dict[int | None, str] = {None: first, NO_WORD: FIELDS("no_word")}
     return none | _likeliest(run, at, chosen.get("against"))
@@ -113,6 +116,17 @@ def _likeliest(run: Run, at: StreamSelection, chosen: int | None) -> dict[int | 
 
 def _label(run: Run, id: int) -> str:
     return run.loaded.labels([id])[0]
+
+
+def _rival(at: StreamSelection, word: int) -> int:
+    """The likeliest word (id) that is not another spelling of a word: its runner-up, or what it is
+    beaten by."""
+    model = loaded(at.recording)
+
+    def spelled(id: int) -> str:
+        return str(model.labels([id])[0]).removeprefix(CONTINUES).strip().casefold()
+
+    return next(id for id in flow.race(at.logits, spelled, 2) if spelled(id) != spelled(word))
 
 
 def _ffns(run: Run, chosen: Mapping[str, Any]) -> dict[int, str]:
@@ -162,25 +176,20 @@ def logit(
     """
     on = logit_parts(run, token, word, against)
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
-    told = _told(on)
+    told = logit_lens.deciding_part(on.attribution)
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
     numbers = {
         "logit": Written.by(signed, on.attribution.logit, 2),
         "largest_part": Written.by(signed, told.value, 2),
     }
     lines = [_headline(on, told)]
-    if on.against:
-        odds = _ratio(abs(on.attribution.logit))
-        likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
-        slots |= {"word": likelier[0], "against": likelier[1], "odds": odds}
-        lines.append(words("finding_two", **slots))
-    else:
+    if not on.against:
         lines.append(words("finding", value=numbers["logit"], **slots))
     return Panel(
         title=words("title_two", word=on.word, against=on.against)
         if on.against
         else words("title"),
-        finding=" ".join(lines) + why_at_the_end(on.at),
+        finding=" ".join(lines) + why_here(on.at),
         figures=(_strongest(on, part), _sum(on, total)),
         table=logit_lens.parts_file(on.attribution),
         details=_method(on, total),
@@ -190,45 +199,70 @@ def logit(
     )
 
 
-def _told(on: LogitParts) -> Part:
-    """The part that the headline is about: the largest of those that depend on the text, which is
-    the longest bar that is drawn first; without such the largest of all."""
-    parts = logit_lens.largest_parts(on.attribution)
-    return next((each for each in parts if each.kind != "bias"), parts[0])
-
-
 def _stands_out(on: LogitParts, part: Part) -> bool:
-    return abs(part.value) >= max(LEAST_TOLD, STANDS_OUT * abs(on.attribution.logit))
+    """True for a part that pushes plainly toward the word that leads."""
+    logit = on.attribution.logit
+    return (part.value if logit >= 0 else -part.value) >= max(LEAST_TOLD, STANDS_OUT * abs(logit))
 
 
 def _headline(on: LogitParts, told: Part) -> str:
-    """Sentences on the largest part, and on the largest head among the bars that reads another
-    word: each with the sign of its bar, and toward which of two words; or that the parts are many
-    small ones, by which a word leads or does not."""
+    """Sentences on the part that pushes most toward the word that leads, and where that reads no
+    other word on the head that does, as Flow tells it; or that the parts are many small ones, by
+    which a word leads or does not."""
     words, logit = sentences(CONCEPT, "logit"), on.attribution.logit
     bias = sum(each.value for each in on.attribution.parts if each.kind == "bias")
     apart = words("apart") if told.kind != "bias" and abs(bias) > abs(told.value) else ""
     if not on.against:
         most = signed(told.value, 2)
-        return words("most", part=_part_in_words(told), most=most, apart=apart)
+        return _capital(words("most", part=_part_in_words(told), most=most, apart=apart))
+    likelier, other = (on.word, on.against)[:: 1 if logit >= 0 else -1]
     if told.kind == "bias" or not _stands_out(on, told):
         of_text = sum(each.value for each in on.attribution.parts if each.kind != "bias")
-        likelier, other = (on.word, on.against)[:: 1 if logit >= 0 else -1]
         kind = "small" if of_text * logit > 0 else "any_text"
         return words(kind, word=likelier, against=other)
-
-    def said(name: str, part: Part) -> str:
-        toward, away = (on.word, on.against)[:: 1 if part.value > 0 else -1]
-        slots = {"part": _part_in_words(part), "key": _reads(on, part), "apart": apart}
-        line = words(name, **slots, toward=toward, away=away)
-        return line[0].upper() + line[1:]
-
-    if _reads(on, told):
-        return said("pushes_reads", told)
-    drawn = [each for each in logit_lens.largest_parts(on.attribution) if each.kind != "bias"]
-    heads = (each for each in drawn[:N_PARTS] if _stands_out(on, each) and _reads(on, each))
-    lines = [said("pushes", told), *(said("head", each) for each in islice(heads, 1))]
+    line = words("pushes", part=_in_text(on, told), apart=apart, toward=likelier, away=other)
+    beside = None if _reads(on, told) else _reading_part(on)
+    lines = [_capital(line)]
+    if beside is not None and _stands_out(on, beside):
+        lines.append(_capital(words("helps", part=_in_text(on, beside))))
     return " ".join(lines)
+
+
+def _capital(line: str) -> str:
+    return line[0].upper() + line[1:]
+
+
+def _reading_part(on: LogitParts) -> Part | None:
+    """The part of the head that reads another word of content and adds most to the word that leads,
+    as Flow tells it; None for none."""
+    made, at = on.attribution, on.at
+    if at.stream.name != at.recording.streams[-1].name or made.against is None:
+        return None
+    pair = (made.id, made.against)[:: 1 if made.logit >= 0 else -1]
+    found = answering_head(unmasked(on.run), at.recording, at.token, *pair)
+    if found is None:
+        return None
+    here = found.attention.name, flow.layer_numbers(found.attention)[found.layer], found.head
+    every = (each for each in made.parts if each.kind == "head")
+    return next(each for each in every if (each.attention, each.layer, each.head) == here)
+
+
+def _in_text(on: LogitParts, part: Part) -> str:
+    """A part in a sentence, of a head with the word that it reads."""
+    name, key = _part_in_words(part), _reads(on, part)
+    return sentences(CONCEPT, "logit")("which_reads", part=name, key=key) if key else name
+
+
+def deciding(run: Run, token: int) -> tuple[Part, str] | None:
+    """The part of a model that pushes most toward the word that it predicts at a token, away from
+    the likeliest other, and that part in a sentence; None where parts are small or not known. run:
+    with the token hidden where it is to be guessed."""
+    try:
+        on = logit_parts(run, token)
+    except ValueError:
+        return None
+    part = logit_lens.deciding_part(on.attribution)
+    return (part, _in_text(on, part)) if part.kind != "bias" and _stands_out(on, part) else None
 
 
 def _part_in_words(part: Part) -> str:
@@ -265,7 +299,7 @@ def logit_parts(
         raise ValueError(words("no_parts", model=at.model, why=why))
     word = argmax_id(at.logits) if word is None else word
     if against is None and 0 <= word < at.recording.model.n_vocab:
-        against = predictions.likeliest_other(at.logits, word)
+        against = _rival(at, word)
     against = None if against == NO_WORD else against
     for id in (word, against):
         expect_place("word", id, at.recording.model.n_vocab)
@@ -278,7 +312,7 @@ def logit_parts(
         )
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
-    return LogitParts(at, attribution, one, other[0] if other else "")
+    return LogitParts(run, at, attribution, one, other[0] if other else "")
 
 
 # ---- classes of a text ---------------------------------------------------------------------------
@@ -392,7 +426,7 @@ def class_parts(
     except ValueError as why:
         raise ValueError(str(why).replace(recording.model.name, model_name(recording))) from None
     at = StreamSelection(recording, recording.streams[-1], made.token)
-    return LogitParts(at, made, classes[chosen], "" if against is None else classes[against])
+    return LogitParts(run, at, made, classes[chosen], "" if against is None else classes[against])
 
 
 def _class_label(name: str, other: str = "") -> str:
@@ -470,9 +504,13 @@ def _sum(on: LogitParts, total: float) -> Bars:
         BarRow(name, (value,), (_short(value) * (name in told),), start=start)
         for (name, value), start in zip(sums.items(), starts)
     ]
-    label = words("sum_of_two" if on.against else "sum")
+    label, note = words("sum_of_two" if on.against else "sum"), ""
+    if on.against:
+        likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
+        odds = _ratio(abs(on.attribution.logit))
+        note = words("together", word=likelier[0], against=likelier[1], odds=odds)
     rows.append(BarRow(label, (total,), (signed(total),), selected=True))
-    return Bars(title=words("sum_title"), columns=("",), rows=tuple(rows))
+    return Bars(title=words("sum_title"), note=note, columns=("",), rows=tuple(rows))
 
 
 def _folded(layers: Mapping[str, float]) -> dict[str, float]:
@@ -508,8 +546,8 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     parts = [each for each in logit_lens.largest_parts(on.attribution) if each.kind != "bias"]
     biases = [each.value for each in on.attribution.parts if each.kind == "bias"]
     keys = [logit_lens.part_key(each) for each in parts]
-    told = logit_lens.part_key(_told(on))
-    listed = [at for at, key in enumerate(keys) if at < N_PARTS or (part and key == part)]
+    told = logit_lens.part_key(logit_lens.deciding_part(on.attribution))
+    listed = [at for at, key in enumerate(keys) if at < N_PARTS or key in (part, told)]
     rows = [
         BarRow(
             _with_word(on, parts[at]),

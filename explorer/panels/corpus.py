@@ -177,7 +177,7 @@ def patterns(
     definition, tested = _definition(read), _tested(run, read)
     grid = Matrix(
         title=words("listed" if tested else "grid", **read.slots, scored=int(spread.n[read.at])),
-        note=definition,
+        note=words("another_measure") if tested else definition,
         select=("layer", "head"),
         rows=tuple(f"L{each}" for each in range(layers)),
         columns=tuple(f"H{each}" for each in range(heads)),

@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import ffn, flow, logit_lens, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.terminology import unit_formula
-from explorer.analysis.word_classes import is_fit, is_word
+from explorer.analysis.word_classes import FILLER, PRONOUN, classes, is_fit, is_word
 from explorer.figures import kinds
 from explorer.figures.formatting import Written, fixed, percent, plural
 from explorer.figures.kinds import (
@@ -47,6 +47,7 @@ from models.runtime.run import Run
 CONCEPT = "feed_forward"
 N_UNITS, N_WORDS, N_TOKENS = 5, 4, 60
 N_NAMED = 3  # words of a unit
+LETTERS = 4  # from which on a word that no list knows is taken for a whole one
 
 
 def hidden_units(run: Run, chosen: Mapping[str, Any]) -> range:
@@ -321,14 +322,21 @@ def _words_of(
 
 
 def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
-    """The words that a unit is said to write: nearer than chance, and whole ones."""
+    """The words that a unit is said to write: nearer than chance, and whole ones; of the short ones
+    those that a list knows or the text has, since beginnings of longer words look like them."""
     model = loaded(selection.recording)
     near = [
         label
         for id, label, of in nearest
         if of >= least and is_word(label) and is_fit(label) and not model.is_special(id)
     ]
-    return near[:N_NAMED]
+    typed = {each.casefold() for each in selection.stream.tokens}
+    known = [
+        kind in (PRONOUN, FILLER) or word.casefold() in typed
+        for word, kind in zip(near, classes(near))
+    ]
+    whole = [label for label, is_known in zip(near, known) if is_known or len(label) >= LETTERS]
+    return whole[:N_NAMED]
 
 
 def _cosines(nearest: Nearest, unit: int) -> tuple[str, ...]:

@@ -13,7 +13,13 @@ from explorer.figures.formatting import Written, fixed, percent, power
 from explorer.figures.kinds import Chart, Facts, Series, Stack, TextTable
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
-from explorer.panels.selection import FirstStream, Word, expect_option, first_site, select_stream
+from explorer.panels.selection import (
+    FirstStream,
+    FollowedWord,
+    expect_option,
+    first_site,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.results import Decay, Jacobian
@@ -131,7 +137,7 @@ def sublayer_sites(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
 @spec.panel
 def jacobian(
     run: Run,
-    token: Word = OPENS,
+    token: FollowedWord = OPENS,
     sublayer: Annotated[
         str,
         Choice(

@@ -25,7 +25,7 @@ from explorer.panels.selection import (
     Predicted,
     StreamSelection,
     predicted,
-    why_at_the_end,
+    why_here,
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
@@ -149,8 +149,7 @@ def lens(
     first = 0 if early else opening.first_site(on.lens.rank[:, on.column])
     return Panel(
         title=words("title"),
-        finding=_finding(on)
-        + why_at_the_end(StreamSelection(run.recording(), on.stream, on.token)),
+        finding=_finding(on) + why_here(StreamSelection(run.recording(), on.stream, on.token)),
         figures=(_matrix(on, measure, layers, first), _words(on)),
         table=logit_lens.file_table(on.lens, on.stream.tokens, on.labels),
         details=_details(on),

@@ -57,7 +57,7 @@ from explorer.panels.selection import (
     select_stream,
     stream_of,
     token_read,
-    why_at_the_end,
+    why_here,
 )
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
@@ -550,24 +550,29 @@ def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...
     is_hidden = can_hide(recording) and not first.special[token]
     is_at_word = is_hidden or (read is first and not logit_lens.predicts_next(recording))
     grouped = words(first, recording.text)
-    moves = positions.other_orders(first, grouped, token if is_at_word else -1)
+    is_here = read is first
+    is_causal = is_here and not is_at_word
+    moves = positions.other_orders(first, grouped, token if is_here else -1, is_causal)
     if not moves:
         raise ValueError(sentences(CONCEPT, "answer")("no_order"))
     id, found = -1, list[ReadInOrder]()
-    hidden = (HideToken(token),) if is_hidden else ()
     for moved in ((), *((each,) for each in moves)):
-        order = moved[0].order(first.special.tolist()) if moved else np.arange(len(first.tokens))
+        place = positions.place_in(moved[0], first, token) if moved and is_here else token
+        hidden = (HideToken(place),) if is_hidden else ()
         there = replace(run, edits=(*moved, *run.edits, *hidden)).recording()
-        p = softmax(loaded(there).logits(there, read.name, token))
+        p = softmax(loaded(there).logits(there, read.name, place))
         id = id if moved else int(p.argmax())
-        labels = [grouped.labels[grouped.of[at]] for at in order[list(grouped.starts)]]
-        middle = grouped.of[token] if is_at_word else len(labels) - 1
+        order = moved[0].order(first.special.tolist()) if moved else np.arange(len(first.tokens))
+        groups = [int(grouped.of[at]) for at in order if at in grouped.starts]
+        labels = [grouped.labels[at] for at in groups]
+        special = np.array([grouped.special[at] for at in groups])
+        middle = groups.index(grouped.of[token]) if is_here else len(labels) - 1
         if is_hidden:
-            start, size = grouped.span(middle)
+            start, size = grouped.span(grouped.of[token])
             pieces = list(first.tokens[start : start + size])
             pieces[token - start] = BLANK
             labels[middle] = "".join(piece.removeprefix(CONTINUES) for piece in pieces)
-        found.append(ReadInOrder(_written(labels, np.array(grouped.special), middle), float(p[id])))
+        found.append(ReadInOrder(_written(labels, special, middle), float(p[id])))
     (answer,) = loaded(recording).labels([id])
     return without_mark(answer, after_special=True), tuple(found)
 
@@ -594,9 +599,8 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
     typed order and in up to five others, in which the hidden word and the last one keep their
     places. Of a model that predicts no word, what becomes of the vectors, as `order` shows it.
 
-    token: the hidden word, of a model that goes on the end of the text, of a translation its
-    beginning. Raises ValueError for a
-    text of one word.
+    token: the hidden word, of a model that goes on the one before what it guesses, of a translation
+    its beginning. Raises ValueError for a text of one word.
     """
     if run.loaded.capabilities.no_readout:
         return _vectors(run, (None, None), OrderChoice(), stream)
@@ -624,7 +628,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
         says = f"{says} {words('middle', **slots)}"
     return Panel(
         title=words("title"),
-        finding=says + why_at_the_end(on),
+        finding=says + why_here(on),
         figures=(
             Bars(
                 title=words("bars", **slots),

@@ -41,13 +41,13 @@ from explorer.figures.kinds import (
     Strips,
     TextTable,
 )
-from explorer.panels import spec
+from explorer.panels import attribution, spec
 from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
 from explorer.panels.masks import can_hide
 from explorer.panels.selection import (
     FirstStream,
+    FollowedWord,
     StreamSelection,
-    Word,
     expect_option,
     first_site,
     place_of,
@@ -262,7 +262,7 @@ def updates(
     measure: Annotated[
         str | None, Choice(SHOWN, "Updates by", name="write", suits=measure_of, menu=True)
     ] = None,
-    token: Word = OPENS,
+    token: FollowedWord = OPENS,
     sublayer: Annotated[str, Choice(sites, name="block", of="model", help=OPENED)] = "",
     log: Log = False,
     stream: FirstStream = OPENS,
@@ -421,7 +421,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     equation = _equation(selection, place)
     return Panel(
         title=words("title", **slots),
-        finding=words(kind, **slots) + _since(recording, selection.stream.name, token, answer),
+        finding=words(kind, **slots) + _decided(selection, hidden if is_hidden else run, place),
         figures=(
             _listed(places, guesses, norms, at, slots),
             Stack(figures=(replace(equation, note=_stripes(selection, place)),)),
@@ -434,6 +434,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         },
         details=(
             words("lens"),
+            *filter(None, (_since(recording, selection.stream.name, token, answer),)),
             *filter(None, (equation.note,)),
             *_update_details(selection, place),
         ),
@@ -450,6 +451,19 @@ def _stripes(selection: StreamSelection, place: residual.SubLayer) -> str:
     d, has_norm = selection.recording.model.d_model, place.after != place.total
     name = "stripes_norm" if has_norm else "stripes"
     return sentences(CONCEPT, "guess")(name, d=d, norm=_norm(selection))
+
+
+def _decided(selection: StreamSelection, run: Run, place: residual.SubLayer) -> str:
+    """Sentence on the part that decided, as Why this word and the flow have it, beside the step in
+    which that shows; "" where none is known."""
+    if selection.stream.name != logit_lens.read_stream(selection.recording).name:
+        return ""
+    decided = attribution.deciding(run, selection.token)
+    if decided is None:
+        return ""
+    part, told = decided
+    is_same = part.kind == place.place and part.layer == place.layer
+    return sentences(CONCEPT, "guess")("same_part" if is_same else "other_part", part=told)
 
 
 def _since(recording: Recording, stream: str, token: int, answer: str) -> str:
@@ -491,7 +505,6 @@ def _listed(
         note=" ".join(
             (words("left_out", n=left_out, **slots),) * (left_out > 0)
             + (words("sublayers"),) * (slots["block"] == "sub-layer")
-            + (words("measured"),)
         ),
         select=("block",),
         columns=(words("probability", **slots), words("norm")),
@@ -615,7 +628,7 @@ def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tup
 
 
 @spec.panel
-def token_path(run: Run, token: Word = OPENS, stream: FirstStream = OPENS) -> Panel:
+def token_path(run: Run, token: FollowedWord = OPENS, stream: FirstStream = OPENS) -> Panel:
     """One token through the sub-layers in numbers, and its rotations layer by layer. Raises
     ValueError for what is not there, and for a model that does not show what its sub-layers add."""
     selection = select_stream(run, token, stream)
@@ -704,7 +717,7 @@ def _norms(selection: StreamSelection) -> StreamNorms:
 def norms(
     run: Run,
     measure: Annotated[str, Choice(NORM_LABELS, "Show", name="norm")] = "Sigma before",
-    token: Word = OPENS,
+    token: FollowedWord = OPENS,
     log: Log = False,
     stream: FirstStream = OPENS,
 ) -> Panel:
@@ -771,7 +784,7 @@ def norm_stages(run: Run, chosen: Mapping[str, Any]) -> range:
 @spec.panel
 def norm_steps(
     run: Run,
-    token: Word = OPENS,
+    token: FollowedWord = OPENS,
     sublayer: Annotated[
         str, Choice(norm_sites, "Norm", name="block", of="model", suits=first_site(norm_sites))
     ] = "",
@@ -943,7 +956,7 @@ def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str
 def heads(
     run: Run,
     measure: Annotated[str, Choice(HEAD_LABELS, "Show", name="writer")] = "Length",
-    token: Word = OPENS,
+    token: FollowedWord = OPENS,
     log: Log = False,
     stream: FirstStream = OPENS,
 ) -> Panel:

@@ -244,14 +244,14 @@ def predicted(run: Run, token: int | None = None) -> StreamSelection:
     return select_stream(run, token, logit_lens.read_stream(recording).name)
 
 
-def why_at_the_end(at: StreamSelection) -> str:
+def why_here(at: StreamSelection) -> str:
     """Why another token is on show than the word that every tab opens on: a model that goes on
-    predicts at the end of a text; "" where that is not so."""
+    predicts what follows; "" where that is not so."""
     recording, stream = at.recording, at.stream
-    is_end = at.token == len(stream.tokens) - 1 and logit_lens.predicts_next(recording)
-    if len(recording.streams) > 1 or not is_end or opening.word(recording, stream) == at.token:
+    is_opened = recording.model.kind == "decoder" and at.token == opening.predicted(recording)
+    if not is_opened or opening.word(recording, stream) == at.token:
         return ""
-    return " " + sentences("selection", "opening")("at_the_end", model=at.model)
+    return " " + sentences("selection", "opening")("next", model=at.model, word=at.word)
 
 
 def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection:
@@ -372,6 +372,12 @@ def _word_on_its_way(run: Run, chosen: Chosen) -> int:
     return opening.flow_word(before, before.streams[0])
 
 
+def _followed_word(run: Run, chosen: Chosen) -> int:
+    name = stream_of(run, chosen).name
+    before = _before_taken_out(run)
+    return opening.flow_word(before, before.stream(name))
+
+
 def _predicted(run: Run, chosen: Chosen) -> int | None:
     """The token whose word is predicted, None for a model that predicts none."""
     silent = run.loaded.capabilities.no_readout
@@ -451,9 +457,10 @@ Key = Annotated[int, replace(KEY, suits=_cell(1))]
 LookupLayer = Annotated[int, replace(LAYER, suits=_lookup(0))]
 LookupHead = Annotated[int, replace(HEAD, suits=_lookup(1))]
 LookupQuery = Annotated[int, replace(TOKEN, suits=_lookup(2))]
-# A stream, and a word of it or of the queries of an attention, or none.
+# A stream, and a word of it or of the queries of an attention, that whose way is shown, or none.
 FirstStream = Annotated[str, STREAM]
 Word = Annotated[int, TOKEN]
+FollowedWord = Annotated[int, replace(TOKEN, suits=_followed_word)]
 WordOrEvery = Annotated[int | None, replace(TOKEN, takes_every=True)]
 LookupQueryOrEvery = Annotated[int | None, replace(TOKEN, suits=_lookup(2), takes_every=True)]
 # A token whose word is predicted, and one of the text whose way is shown.

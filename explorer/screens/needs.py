@@ -83,6 +83,7 @@ def _why_not_continued(model: str) -> str:
     return "fills in masked words and writes no text" if _has_logits(model) else WORDS.why(model)
 
 
+TRAINED = {"encoder": "encoder", "decoder": "decoder", "encoder-decoder": "translator-small"}
 WORDS = Need(
     _has_logits,
     lambda: _shipped(_has_logits),
@@ -102,12 +103,11 @@ NEEDS: dict[places.Requirement, Need] = {
     "translation": Need(
         _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
     ),
-    # A model that reads the same text where the chosen one fills in words, else the one whose head
-    # forms at a jump.
+    # The model that is asked for the same on the same text: to fill in, to go on, or to translate.
     "trainings": Need(
         _has_checkpoints,
         model_card.with_checkpoints,
-        lambda model: "twin-post" if model_card.facts(model)["kind"] == "encoder" else "induction",
+        lambda model: TRAINED[model_card.facts(model)["kind"]],
         lambda _: "has no training checkpoints",
     ),
 }

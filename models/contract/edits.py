@@ -1035,7 +1035,9 @@ def of_stream(edits: tuple[Edit, ...], name: str, first: bool) -> tuple[Edit, ..
 class ShuffleTokens(InputEdit):
     """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep
     their places, two tokens or more never stay: where the draw would leave them, all move on by
-    one. stay: the places of other tokens that keep them, with dots between ("2.7").
+    one. stay: the places of other tokens that keep them, with dots between, and of those that move
+    together, in their order, as pieces of a word ("2.7.9-11"); where these move among others, what
+    keeps its place keeps it among them.
     It comes before every other edit: a HideToken names a place in the new order. A translator's
     source is shuffled, its target is not.
     """
@@ -1046,14 +1048,22 @@ class ShuffleTokens(InputEdit):
     def order(self, special: Sequence[bool]) -> np.ndarray:
         """The index of the token that is read at each place, (token). `special` (token): True for
         one that stays."""
-        places = np.arange(len(special))
-        kept = [int(place) for place in self.stay.split(".") if place]
-        movable = places[~np.asarray(special, dtype=bool) & ~np.isin(places, kept)]
+        listed = [each.split("-") for each in self.stay.split(".") if each]
+        kept = {int(each[0]) for each in listed if len(each) == 1}
+        spans = {int(each[0]): int(each[-1]) for each in listed if len(each) > 1}
+        blocks, at = list[list[int]](), 0
+        while at < len(special):
+            end = min(max(spans.get(at, at), at), len(special) - 1)
+            blocks.append(list(range(at, end + 1)))
+            at = end + 1
+        stays = [len(each) == 1 and (special[each[0]] or each[0] in kept) for each in blocks]
+        movable = np.flatnonzero(~np.array(stays, dtype=bool))
         permutation = np.random.default_rng(self.seed).permutation(movable)
-        places[movable] = (
-            np.roll(movable, 1) if np.array_equal(permutation, movable) else permutation
-        )
-        return places
+        if np.array_equal(permutation, movable):
+            permutation = np.roll(movable, 1)
+        sources = np.arange(len(blocks))
+        sources[movable] = permutation
+        return np.array([at for each in sources for at in blocks[each]], dtype=int)
 
     @property
     def of_text(self) -> bool:
@@ -1065,8 +1075,8 @@ class ShuffleTokens(InputEdit):
     def value_error(self) -> str:
         if self.seed < 0:
             return f"{self} has a negative seed; seeds count from 0"
-        is_list = re.fullmatch(r"(\d+(\.\d+)*)?", self.stay)
-        return "" if is_list else f"{self}: {self.stay!r} is no list of places such as 2.7"
+        is_list = re.fullmatch(r"(\d+(-\d+)?(\.\d+(-\d+)?)*)?", self.stay)
+        return "" if is_list else f"{self}: {self.stay!r} is no list of places such as 2.7.9-11"
 
 
 KINDS: dict[str, type[Edit]] = {
