@@ -2,7 +2,8 @@
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
 // headline and its caption. Arrows walk the findings and the heads, or from picture to picture; in a lesson up
 // and down walk the steps of its picture. F puts numbers into the formula; Q shows the question of a lesson's
-// step; V asks a class, R, A and T go on with its vote; S opens the speaker's window; B blanks; Esc returns.
+// step; V asks a class, R, A and T go on with its vote; G starts and stops a live training; S opens the
+// speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
@@ -122,11 +123,27 @@ function acts(view, key) {
   else if (key === "b") blank(view);
   else if (key === "f") substitute(view);
   else if (key === "s") open(view);
+  else if (key === "g") return trains();
   else if (key === "q" && bus.now.steps?.question) asks(view);
   else if (key === "r" && !bus.now.lesson?.key && bus.now.steps?.options) tells(view);
   else if ("vart".includes(key)) return press(key);
   else return walks(view, key);
   return true;
+}
+
+/** The page's own button that stops a live training, or starts one. @returns {HTMLElement | null} */
+const trainButton = () =>
+  document.querySelector(".st-key-live-stop button") ||
+  document.querySelector(".st-key-live-start button");
+
+/** What a press of G does here, in the words of the page; "" for nothing. */
+const training = () => trainButton()?.querySelector("p")?.textContent || "";
+
+/** Start a live training, or stop it; false where there is none. */
+function trains() {
+  const button = trainButton();
+  button?.click();
+  return Boolean(button);
 }
 
 /** Open the speaker's window, in a process of its own: it does not wait while this one draws. One that is open closes. @param {View} view */
@@ -250,6 +267,7 @@ function changed(view) {
   const current = inPlace(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (view.beside !== JSON.stringify(vote(view))) return true;
+  if ((bus.now.slide?.training || "") !== training()) return true;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   if (cameLate(view) || (view.waits && inSight() !== picture)) return true;
   return view.shown !== about(picture) || view.size !== sizeOf(plate);
@@ -474,7 +492,7 @@ function shows({ head, caption }, svg = "", more = {}) {
   const dark = page.getAttribute(ON) === "blank";
   const { paper, ink } = onScreen(head);
   const about = { head: head.innerText, caption: caption.innerText };
-  bus.tell({ slide: { ...about, svg, paper, ink, dark, asks: "", ...more } });
+  bus.tell({ slide: { ...about, svg, paper, ink, dark, asks: "", training: training(), ...more } });
 }
 
 /** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[] }} current */

@@ -28,7 +28,7 @@ const KEYS = {
   ArrowDown: "d",
   " ": ">",
 };
-const PRESSED = "0abfpqrtv"; // keys that are pressed as they are
+const PRESSED = "0abfgpqrtv"; // keys that are pressed as they are
 const MINUTE = 60_000;
 const LATER = 1500; // ms after which what was not answered is asked once more
 const TRIES = 5;
@@ -400,12 +400,13 @@ function phone({ phone }) {
 }
 
 /** @param {Shown} shown @param {any} lesson */
-function foot({ on, steps }, lesson) {
+function foot({ on, steps, slide }, lesson) {
   const keys = [
     button("<", say("back"), "", "←"),
     button(">", say("forward"), "main", "→"),
     button("u", say("up"), "", "↑"),
     button("d", say("down"), "", "↓"),
+    slide?.training && button("g", say("training", slide), "", "G"),
     steps?.question && button("q", say("ask"), "", "Q"),
     button("b", say("black"), "", "B"),
     steps?.question && lesson && !lesson.question && button("v", say("ask_class"), "", "V"),

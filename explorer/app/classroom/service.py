@@ -64,7 +64,7 @@ class Listener:
     closed: bool = False
 
 
-KEYS = "<>0abcdfhpqrtuv"  # of the teacher's window that a speaker's window may press
+KEYS = "<>0abcdfghpqrtuv"  # of the teacher's window that a speaker's window may press
 CLOSED = "closed"  # of a question whose votes are shown and whose answer is not
 MOST_ROUNDS = 4  # votes on one question
 MOST_GUESSES = 12  # different words of a tally, the most frequent first
