@@ -226,8 +226,8 @@ def sees(speaker: Page, at: int) -> None:
 def test_the_small_wall_has_the_answers_and_the_proof_of_a_step(visitor: Visitor) -> None:
     wall = visitor.page
     wall.goto(f"{visitor.server}/?lesson=lecture")
-    wall.locator(".lesson_bar .dot").nth(8).click()
-    wall.locator(".lesson_bar .name", has_text="Attention").wait_for()
+    wall.locator(".lesson_bar .dot").nth(7).click()
+    expect(wall.locator(".lesson_bar .where")).to_have_text("8 / 18")
     present(wall)
     speaker = opened(wall)
     for window, place in ((wall, ".board .aside"), (speaker, ".slide .aside")):
