@@ -662,6 +662,15 @@ test("what a title or a sentence names is kept, and a sign stands where tokens a
     ["Nepal", "c"],
     "a word in quotes on one line, one without them on another",
   );
+  const strip = (label) => ({ label, values: [1], text: "1", selected: false, sign: "" });
+  const terms = ["0.04 × v of a", "0.72 × v of Nepal", "0.1 × v of b", "0.2 × v of c", "z"].map(
+    strip,
+  );
+  const sum = { ...plain, kind: "strips", strips: terms, framed: [[4, 0]] };
+  assert.ok(
+    cut(sum, 3, "0.72 of “Nepal”").strips.some(({ label }) => label.endsWith("Nepal")),
+    "the term of the word, where its label has more than the word",
+  );
 });
 
 test("what has no room on a slide is named there, and the more room the less of it", () => {
