@@ -66,6 +66,7 @@ function frameOf(view) {
   if (view.frame) return view.frame;
   const lost = () => {
     until(view, "frame", () => {});
+    bus.now.standsIn = false; // told with the next news: at once it would bring the picture again
     takeAway(view);
     reach();
   };
