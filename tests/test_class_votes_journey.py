@@ -3,7 +3,9 @@ on, the question of a step in the students' own words, and what is left of both 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from pathlib import Path
 
 import driver
 import pytest
@@ -32,7 +34,9 @@ def two(browser: object, server: str) -> Iterator[tuple[Page, Page]]:
     wall.goto(f"{server}/?lesson=lecture")
     for page in (wall, desk):
         page.locator(".stage .choices button").first.wait_for()
-        expect(page.locator(".stage .light")).to_have_text("Go on")
+        expect(page.locator(".stage .light")).to_have_text("Go on" if page is wall else "Send")
+    expect(desk.locator(".follow .line")).to_contain_text("answer in the picture")
+    expect(desk.locator(".follow .panel")).to_have_count(0)
     yield wall, desk
     for one in (teacher, student):
         one.leave()
@@ -48,6 +52,8 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     desk.locator(".stage .light").click()
     expect(desk.locator(".stage .hint")).to_have_text("Your guess is kept. Your teacher goes on.")
     assert "lesson_step=2" not in desk.url and desk.locator(".stage").count(), "it waits"
+    expect(desk.locator(".follow .line")).to_contain_text("your answer is “pizza”")
+    assert desk.locator("input.guess").count() == 1, "one field, and one way to send"
     expect(wall.locator(".follow .votes")).to_have_text("1 of 1 have answered")
     present(wall)
     board = wall.locator(".board")
@@ -73,9 +79,9 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
 @driver.browser_test
 def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> None:
     """Two lessons ask the same words of one sentence, and a third asks none of them: each begins
-    with its own question, which a student answers in the box or in the picture."""
+    with its own question, which a student answers in the picture."""
     wall, desk = two
-    panel, offered = desk.locator(".follow .panel"), desk.locator(".panel .offered button")
+    panel, offered = desk.locator(".follow .panel"), desk.locator(".stage .choices button")
     votes = wall.locator(".follow .votes")
     room = wall.evaluate(
         "getComputedStyle(document.documentElement).getPropertyValue('--class-bar')"
@@ -89,8 +95,7 @@ def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> Non
         expect(desk.locator(".lesson_bar .name")).to_have_text(title)
         expect(votes).to_have_text("0 of 1 have answered")
         expect(offered.first).to_have_attribute("aria-pressed", "false")
-        choice = desk.locator(".stage .choices button").last
-        choice.click()
+        offered.last.click()
         expect(votes).to_have_text("1 of 1 have answered")
         expect(offered.last).to_have_attribute("aria-pressed", "true")
     lesson(wall, "First attention")
@@ -102,8 +107,8 @@ def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> Non
 @driver.browser_test
 def test_the_field_of_a_question_has_no_answer_to_the_one_before(two: tuple[Page, Page]) -> None:
     wall, desk = two
-    field = desk.locator(".follow .guess input, .follow .guess textarea")
-    field.fill("street")
+    field = desk.locator(".follow .guess textarea")
+    desk.locator(".stage input.guess").fill("street")
     wall.locator(".lesson_bar .dot").nth(1).click()
     expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 18")
     expect(field).to_have_count(0)
@@ -152,6 +157,47 @@ def test_the_last_of_fast_steps_wins_and_a_vote_on_it_is_kept(two: tuple[Page, P
     of_last = {svg for head, svg in shown if LESSON.items[4].heading in head}
     before = {svg for head, svg in shown if LESSON.items[1].heading in head}
     assert of_last and before and not of_last & before, "no title beside the picture of another"
+
+
+@driver.browser_test
+def test_a_struck_word_is_on_no_wall_and_no_students_screen(
+    two: tuple[Page, Page], tmp_path: Path
+) -> None:
+    wall, desk = two
+    desk.locator(".stage input.guess").fill("Rudeword")
+    desk.locator(".stage .light").click()
+    expect(wall.locator(".follow .votes")).to_have_text("1 of 1 have answered")
+    with wall.expect_popup() as window:
+        wall.get_by_role("button", name="Speaker’s window").click()
+    speaker, strike = window.value, "Strike “Rudeword”: wall and students no longer show it"
+    speaker.get_by_role("button", name=strike).click()
+    expect(speaker.locator(".class .choice.struck .words")).to_have_text("Rudeword")
+    present(wall)
+    wall.keyboard.press("v")
+    expect(wall.locator(".board .caption")).to_have_text("1 answer")
+    expect(desk.locator(".follow .foot .state")).to_have_text("The vote has ended.")
+    seen = wall.locator(".board").inner_text() + desk.locator(".follow").inner_text()
+    assert "Rudeword" not in seen
+    speaker.get_by_role("button", name="Show “Rudeword” again").click()
+    expect(wall.locator(WORDS)).to_have_text("Rudeword")
+    expect(desk.locator(".follow .choice .words")).to_have_text("Rudeword")
+    expect(speaker.locator(".slide .choice .words")).to_have_text("Rudeword")
+    wall.locator(".board .choice").hover()
+    wall.get_by_role("button", name=strike).click()  # on the wall itself
+    for page in (
+        wall.locator(WORDS),
+        desk.locator(".follow .choice"),
+        speaker.locator(".slide .choice"),
+    ):
+        expect(page).to_have_count(0)
+    wall.keyboard.press("Escape")
+    wall.locator(".follow").get_by_role("button", name="Code").click()
+    with wall.expect_download() as download:
+        wall.get_by_role("button", name="CSV").first.click()
+    download.value.save_as(tmp_path / "class.csv")
+    with (tmp_path / "class.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["answer"], row["struck"]) for row in rows] == [("Rudeword", "1")]
 
 
 def lesson(page: Page, title: str) -> None:

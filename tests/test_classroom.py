@@ -357,6 +357,52 @@ async def test_words_that_are_typed_are_counted_and_the_models_come_with_the_ans
 
 
 @in_a_loop
+async def test_a_word_that_is_struck_is_the_teachers_alone_for_the_whole_class(
+    classes: ClassService,
+) -> None:
+    made = await classes.start("t")
+    words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
+    teacher, _ = await listening(classes, made.code, made.watch)
+    student, *others = [(await listening(classes, made.code, each))[0] for each in words]
+
+    async def guessed() -> None:
+        number = await classes.ask(made.code, made.key, GUESS)
+        for word, guess in zip(words, ("Rude  Word", "rude word", "soup")):
+            await classes.answer(made.code, word, number, " ".join(guess.split()))
+
+    await guessed()
+    for word in (words[0], "", made.key):
+        with pytest.raises(Unknown):
+            await classes.strike(made.code, word, "soup")
+    await classes.strike(made.code, made.watch, " RUDE   word ")
+    seen = await teacher.until(lambda said: [True] in [row[2:] for row in said.get("tally", ())])
+    assert [[each.casefold(), *n] for each, *n in seen["tally"]] == [
+        ["soup", 1],
+        ["rude word", 2, True],
+    ]
+    await classes.close_vote(made.code, made.key)
+    seen = await student.until(lambda said: said["question"] and not said["open"])
+    assert seen["tally"] == [["soup", 1]]
+    await classes.ask_again(made.code, made.key)
+    await classes.reveal(made.code, made.key)
+    seen = await student.until(lambda said: said["revealed"])
+    assert seen["question"]["rounds"] == [[["soup", 1]]], "nor in the votes before"
+    await guessed()  # the next question, where the same is typed
+    await classes.close_vote(made.code, made.key)
+    seen = await student.until(lambda said: said["question"] and not said["open"])
+    assert seen["tally"] == [["soup", 1]]
+    await classes.strike(made.code, made.watch, "Rude word", struck=False)
+    seen = await student.until(lambda said: len(said["tally"]) == 2)
+    assert seen["tally"][0][1:] == [2]
+    for at in range(120):
+        await classes.strike(made.code, made.watch, f"word {at}")
+    fields = await classes.store.read(made.code)
+    assert fields and fields["struck"].split("\n") == [f"word {at}" for at in range(20, 120)]
+    for line in (student, teacher, *others):
+        await line.close()
+
+
+@in_a_loop
 async def test_a_speaker_hears_the_slide_and_presses_keys_by_the_teachers_word(
     processes: tuple[ClassService, ClassService],
 ) -> None:

@@ -188,6 +188,21 @@ def test_nothing_is_dropped_in_silence_and_no_text_covers_another(
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_layers_of_a_network_keep_their_names_apart_below_formulas(
+    kind: str, tmp_path: Path
+) -> None:
+    served(tmp_path)
+    file = tmp_path / "feed_forward.network"
+    file.write_bytes(made(file.name, Run(kind, TEXTS[kind])).encode())
+    rooms = [
+        {"name": f"{high}", "width": 1218, "height": high, "window": 1280} for high in (330, 390)
+    ]
+    done = run("node", "slides.js", str(tmp_path), json.dumps(rooms), str(file))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [faults(json.loads(line)) for line in done.stdout.splitlines()] == [[], []]
+
+
 @pytest.mark.parametrize("kind", TEXTS)
 def test_what_is_cut_for_a_slide_has_the_values_and_colours_of_the_page(
     kind: str, tmp_path: Path

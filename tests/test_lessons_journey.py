@@ -366,3 +366,38 @@ def test_own_words_and_formula_of_a_step_are_on_the_wall(visitor: Visitor) -> No
     page.keyboard.press("p")
     board.locator(".plate > svg").wait_for()
     visitor.until("() => globalThis.headlight.steps.panel === 'attention.heads'")
+
+
+def test_a_copy_of_a_lesson_gets_a_step_and_a_picture_of_another_tab(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/learn")
+    page.get_by_role("link", name="My own lesson").click()
+    page.get_by_role("combobox", name="Begin with a copy").wait_for()
+    visitor.at_rest()
+    page.get_by_role("combobox", name="Begin with a copy").click()
+    page.get_by_role("option", name="Attention", exact=True).click()
+    page.locator(".st-key-item-17 summary").wait_for()
+    item = lessons.on(Run("encoder", OPENING_TEXT), "lecture").items[3]
+    of_app = lesson_text.parts(item.address)
+    page.locator(".st-key-insert-2 button").click()
+    page.locator(".st-key-item-3 summary", has_text="4. In your own words").click()
+    page.locator(".st-key-item-3").get_by_label("What everybody reads").fill("We stop here.")
+    page.locator(".st-key-item-3").get_by_label("Question", exact=True).focus()
+    page.locator(".st-key-item-4 summary", has_text="5. Positions as waves").click()
+    for menu, option in (("Page", "Architecture: Feed-forward"), ("Picture", "Network")):
+        visitor.at_rest()
+        page.locator(".st-key-item-4").get_by_role("combobox", name=menu).click()
+        page.get_by_role("option", name=option, exact=True).click()
+    visitor.at_rest()
+    with page.expect_download() as waiting:
+        page.locator(".st-key-save-lesson button").click()
+    made = lesson_text.from_json(waiting.value.path().read_text("utf-8"))
+    assert len(made.items) == 19 and made.items[3].says == "We stop here."
+    tab, query = lesson_text.parts(made.items[4].address)
+    assert (tab, made.items[4].panel) == ("feedforward", "feed_forward.network")
+    assert query["text"] == of_app[1]["text"] and query["model"] == "encoder"
+    page.get_by_role("link", name="Start", exact=True).last.click()
+    at_step(visitor, 1, 19)
+    page.locator(".lesson_bar .dot").nth(4).click()
+    page.wait_for_selector("[data-panel='feed_forward.network'][data-token]")
+    at_step(visitor, 5, 19)

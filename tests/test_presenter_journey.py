@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 
 import driver
 import numpy as np
+import pytest
 from PIL import Image
 
 import headlight
@@ -305,14 +306,18 @@ def click_at(page: Page, share: float) -> None:
     page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
 
 
+@pytest.mark.parametrize("by", ["key", "button"])
 @driver.browser_test
-def test_a_p_before_there_is_a_picture_waits_for_it(visitor: driver.Visitor) -> None:
+def test_a_p_before_there_is_a_picture_waits_for_it(visitor: driver.Visitor, by: str) -> None:
     page, late = visitor.page, []
     visitor.hold("presenter|panel", late)
     page.goto(f"{visitor.server}/architecture?tab=positions&text=A+late+one")
     while len(late) < 2:
         page.wait_for_timeout(50)
-    page.keyboard.press("p")
+    if by == "key":
+        page.keyboard.press("p")
+    else:
+        page.get_by_role("button", name="Present").click()
     assert page.locator("html[data-headlight-presenter]").count() == 0
     for route in late:
         route.continue_()

@@ -220,3 +220,23 @@ def sees(speaker: Page, at: int) -> None:
     expect(speaker.locator(".slide img")).to_have_count(1)
     assert speaker.locator(".slide img").evaluate("one => one.decode().then(() => true)")
     assert speaker.locator("img[onerror], script:not([src])").count() == 0
+
+
+@driver.browser_test
+def test_the_small_wall_has_the_answers_and_the_proof_of_a_step(visitor: Visitor) -> None:
+    wall = visitor.page
+    wall.goto(f"{visitor.server}/?lesson=lecture")
+    wall.locator(".lesson_bar .dot").nth(7).click()
+    expect(wall.locator(".lesson_bar .where")).to_have_text("8 / 18")
+    present(wall)
+    speaker = opened(wall)
+    for window, place in ((wall, ".board .aside"), (speaker, ".slide .aside")):
+        expect(window.locator(f"{place} .choice")).to_have_count(4)
+        expect(window.locator(f"{place} .choice.right")).to_have_count(0)
+    wall.keyboard.press("r")
+    proof = "panel/softmax.row.svg"
+    for window, place in ((wall, ".board"), (speaker, ".slide")):
+        expect(window.locator(f"{place} .aside .choice.right")).to_have_count(1)
+        picture = window.locator(f"{place} img[src*='{proof}']")
+        picture.wait_for()
+        assert "score_added=3" in (picture.get_attribute("src") or "")

@@ -459,6 +459,7 @@ export function track(pen, figure, plan) {
     /** @type {any} */ what,
     /** @type {() => void} */ draw,
   ) => leading(pen, figure.stops[at]?.levels[LAYER]?.select ?? {}, what, draw);
+  const above = (isEnd(figure) && isDragged ? 1.75 : 1.3) * letter; // the last name stands over the end, not under it
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ each) => {
     const isTold = matters.includes(each);
     const size = {
@@ -481,13 +482,13 @@ export function track(pen, figure, plan) {
     );
     if (
       (isTold || n <= 8 || (layer.layer % 5 === 0 && !near)) &&
-      free(m - half, m + half) &&
-      pen.isFree(pen.box(m, y - 1.3 * letter, ` ${label} `, size))
+      (isEnd(figure) || free(m - half, m + half)) &&
+      pen.isFree(pen.box(m, y - above, ` ${label} `, size))
     )
       opening(
         each,
         { label: say("open", { layer: layer.layer }), name: "flow-name flow-stop" },
-        () => pen.text(m, y - 1.3 * letter, label, size),
+        () => pen.text(m, y - above, label, size),
       );
   });
   if (!isDragged) return;

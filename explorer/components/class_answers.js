@@ -1,7 +1,8 @@
 // @ts-check
 // The answers to a question of a class as a list: how many chose each, before and after a discussion, and
-// after the reveal which is right and what the model gives it.
+// after the reveal which is right and what the model gives it. A typed one can be struck by who leads the class.
 
+import { send } from "./class_part.js";
 import { make } from "./mount.js";
 import { tenths } from "./number_format.js";
 import { patternPicture } from "./pattern_picture.js";
@@ -11,13 +12,14 @@ import { answer } from "./tokens.js";
 const say = sentences("class");
 
 /**
- * What is shown of a question. `votes`: how many chose what; `answer`: what is right.
- * @typedef {{ votes: boolean, answer: boolean }} Shown
+ * What is shown of a question. `votes`: how many chose what; `answer`: what is right; `struck`: also words that
+ * the teacher struck.
+ * @typedef {{ votes: boolean, answer: boolean, struck?: boolean }} Shown
  *
  * One answer: `n` and `before` are those who chose it, in the last vote and in those before, NaN where
  * votes are not shown; `p` is the model's probability, NaN where it is not shown.
  * @typedef {{ at: number, letter: string, words: string, picture: string, n: number,
- *   before: number[], p: number, right: boolean }} Row
+ *   before: number[], p: number, right: boolean, struck?: boolean }} Row
  */
 
 const LETTERS = "ABCDEF";
@@ -36,7 +38,7 @@ export const voters = (tally) =>
  * @param {any} question @param {any[] | undefined} tally @param {Shown} shown
  * @returns {Row[]}
  */
-export function rowsOf(question, tally, { votes, answer }) {
+export function rowsOf(question, tally, { votes, answer, struck = false }) {
   const rounds = votes ? question.rounds || [] : [];
   const model = answer ? question.model || [] : [];
   const p = (/** @type {string} */ word) =>
@@ -54,9 +56,10 @@ export function rowsOf(question, tally, { votes, answer }) {
       p: p(words),
       right: answer && at === question.right,
     }));
+  const counts = votes ? [...(tally || []), ...rounds.flat()] : [];
   const words = [];
-  for (const [word] of [...model, ...(votes ? [...(tally || []), ...rounds.flat()] : [])])
-    if (!words.some((each) => same(each, word))) words.push(word);
+  for (const [word, , isStruck] of [...model.map((/** @type {any} */ [word]) => [word]), ...counts])
+    if ((struck || !isStruck) && !words.some((each) => same(each, word))) words.push(word);
   return words.map((word, at) => ({
     at,
     letter: "",
@@ -65,16 +68,35 @@ export function rowsOf(question, tally, { votes, answer }) {
     n: votes ? typed(tally || [], word) : NaN,
     before: rounds.map((/** @type {any[]} */ each) => typed(each, word)),
     p: p(word),
+    struck: counts.some(([other, , isStruck]) => isStruck && same(other, word)),
     right: answer && at === 0 && model.length > 0,
   }));
 }
 
+/** Strike what was typed, so that neither wall nor students show it, or take that back. @param {any} leads @param {Row} row */
+function striking({ code, watch }, { words, struck }) {
+  const label = say(struck ? "unstrike" : "strike", { word: words });
+  return make(
+    "button",
+    {
+      type: "button",
+      class: "strike",
+      title: label,
+      "aria-label": label,
+      data: { focus: `strike ${words}` },
+      onclick: () => send("strike", { code, watch, word: words, struck: !struck }).catch(() => {}),
+    },
+    struck ? "↺" : "×",
+  );
+}
+
 /**
- * The rows as elements. `press` makes them buttons, `mine` is the answer of who reads.
+ * The rows as elements. `press` makes them buttons, `mine` is the answer of who reads; `leads` is the class of
+ * who may strike what was typed.
  * @param {Row[]} rows
- * @param {{ mine?: any, note?: string, press?: (row: Row) => void }} [reader]
+ * @param {{ mine?: any, note?: string, press?: (row: Row) => void, leads?: any }} [reader]
  */
-export function answerList(rows, { mine, note = "", press } = {}) {
+export function answerList(rows, { mine, note = "", press, leads } = {}) {
   const most = Math.max(1, ...rows.flatMap(({ n, before }) => [n || 0, ...before]));
   const wide = (/** @type {number} */ share) => ({ style: { width: `${100 * share}%` } });
   const whole = (/** @type {Row} */ { before, n }) => [...before, n].join(" → ");
@@ -91,8 +113,9 @@ export function answerList(rows, { mine, note = "", press } = {}) {
       ...row.before.map((n) => make("span", { class: "bar before", ...wide(n / most) })),
       row.n >= 0 && make("span", { class: "bar", ...wide(row.n / most) }),
       row.p >= 0 && make("span", { class: "bar model", ...wide(row.p) }),
+      leads?.watch && !row.letter && !(row.p >= 0) && striking(leads, row),
     ].filter(Boolean);
-    const name = `choice${row.right ? " right" : ""}`;
+    const name = `choice${row.right ? " right" : ""}${row.struck ? " struck" : ""}`;
     if (!press) return make("div", name, ...inside);
     return make(
       "button",

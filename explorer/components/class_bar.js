@@ -68,7 +68,7 @@ async function answer(choice) {
 /** @param {View} view @param {any} lesson */
 function draw(view, lesson) {
   const left = lesson ? null : offered();
-  const state = [lesson, left, view.sure, view.problem, view.folded, lesson && isOnStage(lesson)];
+  const state = [lesson, left, view.sure, view.problem, view.folded, isInPicture(lesson)];
   const drawn = JSON.stringify(state);
   if (view.drawn === drawn) return;
   view.drawn = drawn;
@@ -118,9 +118,12 @@ function speak(view, { at, alone, key, question, open, revealed, over, lost, cut
   if (message && view.says.textContent !== message) view.says.textContent = message;
 }
 
+/** True where the picture of this window's own page asks what the class is asked. @param {any} lesson */
+const isInPicture = (lesson) => lesson?.open && isOnStage(lesson) && !bus.now.standsIn;
+
 /** @param {View} view @param {any} lesson */
 function line(view, lesson) {
-  const { code, key, alone, over, lost, cut, behind, unfit, here, question, open } = lesson;
+  const { code, key, alone, over, lost, cut, behind, unfit, here, mine } = lesson;
   const about = make("span", "code", say("class", { code: spelled(code) }));
   const leave = () => takePart(null);
   const words = (text) => make("span", "state", text);
@@ -137,10 +140,11 @@ function line(view, lesson) {
           ? say("alone")
           : behind
             ? say("behind")
-            : say("following");
-  const isVoting = question && open && isOnStage(lesson);
+            : isInPicture(lesson)
+              ? say(typeof mine === "string" ? "answered" : "in_picture", { mine })
+              : say("following");
   const buttons = key
-    ? [...(isVoting ? onStage(lesson) : []), ...leading(view)]
+    ? [...(isInPicture(lesson) ? onStage(lesson) : []), ...leading(view)]
     : [
         alone
           ? press("wander", say("return"), () => wander(false), "main")
@@ -180,7 +184,8 @@ function leading(view) {
 function panel(view, lesson) {
   const { question, open, revealed, number, mine, tally, key, over, at } = lesson;
   if (!question || over) return undefined;
-  if (key && (isPast(lesson) || (open && isOnStage(lesson)))) return undefined; // its line has the votes
+  if (key && isPast(lesson)) return undefined;
+  if (isInPicture(lesson)) return undefined; // where it is answered; the line has the votes
   // Folded, it leaves the page's picture in sight: where a press leads, and where the class goes on.
   const fold = (now) => {
     view.folded = now;
@@ -220,6 +225,7 @@ function panel(view, lesson) {
       mine: key ? undefined : mine,
       note: open ? say("your_answer") : "you",
       press: key || !open ? undefined : (row) => choose(row.at),
+      leads: key ? lesson : undefined,
     });
   return make(
     "section",

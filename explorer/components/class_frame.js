@@ -3,7 +3,7 @@
 // window; it has no origin and asks for nothing, so that no script of a stranger's would reach anything.
 // It hears of the window around it, and tells it, on one channel.
 
-import { bus, listen } from "./bus.js";
+import { bus } from "./bus.js";
 import style from "./class_frame.css.js";
 import { decode } from "./codec.js";
 import { called, make, put } from "./mount.js";
@@ -37,13 +37,6 @@ addEventListener("message", ({ source, ports }) => {
   own.port.onmessage = ({ data: [what, ...how] }) => /** @type {any} */ (HEARD)[what](...how);
 });
 document.head.append(make("style", "", style));
-/** The word that was guessed last. @type {any} */
-let last;
-listen(({ guessed }) => {
-  if (guessed === last) return;
-  last = guessed;
-  tell({ act: "guessed", word: guessed.word, text: guessed.text });
-});
 for (const act of ["pointerdown", "keydown"])
   addEventListener(
     act,

@@ -16,7 +16,7 @@ const MOST_TOKENS = 60;
 /** @typedef {{ name: string, done: (what: any) => void, fail: (why: Error) => void }} Waiting */
 
 export class PictureFrame {
-  /** @param {HTMLElement} root what it stands beside @param {Record<"acted" | "reach" | "lost" | "guessed", (said?: any) => void>} hears when its reader does something in it, wants the page, guesses a word, or it is no such page any more */
+  /** @param {HTMLElement} root what it stands beside @param {Record<"acted" | "reach" | "lost", () => void>} hears when its reader does something in it, wants the page, or it is no such page any more */
   constructor(root, hears) {
     const { port1: port, port2: its } = new MessageChannel();
     this.root = root;
@@ -46,7 +46,7 @@ export class PictureFrame {
   /** @param {any} said by a page that may run a stranger's script */
   heard(said) {
     const { act } = said || {};
-    if (act === "acted" || act === "reach" || act === "guessed") return this.hears[act](said);
+    if (act === "acted" || act === "reach") return this.hears[act]();
     const { waiting } = this;
     if (!waiting || said?.name !== waiting.name) return;
     this.waiting = undefined;

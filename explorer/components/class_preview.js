@@ -27,7 +27,6 @@ const TICK = 50; // ms between two looks at this window's own page, and
 const REST = 250; // while it waits
 const OWN = 5; // ticks that a page which is coming already may take before the picture stands in for it
 const CALM = 3; // ticks without a run after which a page is there
-const LONGEST = 40; // characters of a word that is guessed in the picture
 const LONG = 80; // ticks after which a page of which no run was seen is taken to be there
 
 const now = () => /** @type {any} */ (globalThis).headlight;
@@ -51,11 +50,15 @@ function goOn(view) {
   lead(at);
 }
 
-/** The frame hears where the class is and goes, and whether predictions are covered. @param {View} view */
+/** The frame hears where the class is and goes, and whether predictions are covered. What is asked in it is answered below it. @param {View} view */
 function told({ frame }) {
   const { ahead, lesson } = now();
   const question = isCovering(lesson) ? { covers: true } : undefined;
-  frame.tell("news", { ahead, lesson: { question }, steps: { address: lesson?.at } });
+  frame.tell("news", {
+    ahead,
+    lesson: { question, isBelow: true },
+    steps: { address: lesson?.at },
+  });
 }
 
 /** The frame of this window, which stays as long as its view. @param {View} view @returns {PictureFrame} */
@@ -63,14 +66,13 @@ function frameOf(view) {
   if (view.frame) return view.frame;
   const lost = () => {
     until(view, "frame", () => {});
+    bus.now.standsIn = false; // told with the next news: at once it would bring the picture again
     takeAway(view);
     reach();
   };
   // A picture that stays is of no page of this window.
   const work = () => (now().lesson.stays && !waits() ? wander(true) : reach());
-  const guessed = (/** @type {any} */ { word, text }) =>
-    bus.tell({ guessed: { word: `${word}`.slice(0, LONGEST), text: `${text}`, failed: () => {} } });
-  const frame = new PictureFrame(view.root, { acted, reach: work, lost, guessed });
+  const frame = new PictureFrame(view.root, { acted, reach: work, lost });
   view.frame = frame;
   until(view, "frame", () => {
     frame.end();
@@ -97,6 +99,7 @@ async function bring(view, name) {
       if (!wanted()) return;
       view.uncover ||= cover(view);
       Object.assign(view, { board: name, of, shownAt: undefined });
+      if (!bus.now.standsIn) bus.tell({ standsIn: true });
       goOn(view);
     }
     await new Promise((done) => setTimeout(done, stands() ? REST : TICK));
@@ -124,6 +127,7 @@ function takeAway(view) {
   view.frame?.hide();
   view.uncover?.();
   view.board = view.uncover = undefined;
+  if (bus.now.standsIn) bus.tell({ standsIn: false });
 }
 
 /** Says at each look whether this window's own page is there. @param {() => string} at @param {string[]} tokens */

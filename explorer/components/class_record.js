@@ -57,8 +57,9 @@ export function note(code, { number, open, question, tally }) {
   }
 }
 
-/** The rows of a question as they are at its end. @param {Asked} asked */
-const rows = ({ question, tally }) => rowsOf(question, tally, { votes: true, answer: true });
+/** The rows of a question as they are at its end. @param {Asked} asked @param {boolean} [struck] also words that the teacher struck */
+const rows = ({ question, tally }, struck = false) =>
+  rowsOf(question, tally, { votes: true, answer: true, struck });
 
 /** The address of what a question is about. @param {any} question */
 const link = ({ to }) => (to ? `${new URL(to.replace(/^\/+/, ""), ROOT)}` : "");
@@ -77,16 +78,16 @@ export function csv({ asked }) {
   const most = Math.max(1, ...asked.map(({ question }) => 1 + (question.rounds?.length || 0)));
   const votes = [...Array(most).keys()].map((at) => `vote ${at + 1}`);
   const heads = ["question", "asked", "letter", "answer", "right", ...votes, "probability"];
-  const lines = [[...heads, "reason", "address"]];
+  const lines = [[...heads, "reason", "address", "struck"]];
   asked.forEach((each, at) => {
-    for (const row of rows(each)) {
+    for (const row of rows(each, true)) {
       const counts = [...row.before, row.n];
       const numbers = votes.map((_, k) => counts[k] ?? "");
       const p = row.p >= 0 ? row.p : "";
       const { text, says } = each.question;
       const right = hasRight(each.question) ? Number(row.right) : ""; // nobody said what is right
       const about = [at + 1, text, row.letter, row.words, right];
-      lines.push([...about, ...numbers, p, says, link(each.question)]);
+      lines.push([...about, ...numbers, p, says, link(each.question), row.struck ? 1 : ""]);
     }
   });
   return `\ufeff${lines.map((line) => line.map(cell).join(",")).join("\r\n")}\r\n`;

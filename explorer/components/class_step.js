@@ -91,10 +91,11 @@ export function press(key) {
   return next ? tell(ask(next)) : false;
 }
 
-/** What a class guessed, the most frequent words first, for the end where the answer is told. @param {[string, number][]} tally */
+/** What a class guessed, the most frequent words first, for the end where the answer is told. @param {[string, number, true?][]} tally */
 function guessed(tally) {
-  const words = tally.slice(0, MOST).map(([word, n]) => say("times", { word, n }));
-  return say("guessed", { words: words.join(", ") });
+  const shown = tally.filter(([, , isStruck]) => !isStruck).slice(0, MOST);
+  const words = shown.map(([word, n]) => say("times", { word, n }));
+  return words.length ? say("guessed", { words: words.join(", ") }) : "";
 }
 
 /** Take the question away; what was answered by then is on the record. @param {any} lesson */
@@ -155,9 +156,10 @@ export function keepStep({ lesson, steps, stage: asks }) {
   if (own && !question) ask(ofStage(stage, steps)).catch(() => (asked = ""));
 }
 
-/** True where the question of a class is the one that a flow of this window asks, on this step. @param {any} lesson */
-export const isOnStage = ({ question }) =>
-  Boolean(question && bus.now.stage?.text === question.text && (question.of || "") === stepHere());
+/** True where the question of a class is the one that a flow of this window asks, on this step; of which step it is, a student's window is not told. @param {any} lesson */
+export const isOnStage = ({ question, key }) =>
+  Boolean(question && bus.now.stage?.text === question.text) &&
+  (!key || (question.of || "") === stepHere());
 
 /** True where the class is asked what a flow asks. @param {any} lesson @param {{ word: string, text: string }} guessed */
 export const isAsked = (lesson, { word, text }) =>

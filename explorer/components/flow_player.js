@@ -12,6 +12,7 @@ import {
   besideGuess,
   guessKey,
   isKept,
+  isOfClass,
   laneOf,
   rememberGuess,
   stage,
@@ -634,8 +635,7 @@ function lit(view, to = 0, plays = true) {
   const figure = now(view);
   if (!isAsked(figure)) return;
   if (isKept()) {
-    const { lesson } = bus.now; // of a class
-    if (!lesson || lesson.key || lesson.alone) return bus.now.steps.by(1);
+    if (!isOfClass(bus.now.lesson)) return bus.now.steps.by(1);
     return vote(view);
   }
   const { finding: question } = view.header;

@@ -188,15 +188,23 @@ export function stage(view, lit) {
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
   };
-  // What this student answered where the class is asked is the guess here too.
+  let [isMade, asked] = [false, 0]; // whether a guess was made here since this question was asked
+  // Where the class is asked, this student's answer is the guess here too, and one to an earlier question is none.
   const voted = (/** @type {Record<string, any>} */ { lesson }) => {
-    const { mine, open, question } = lesson || {};
-    const isOwn = open && typeof mine === "string" && question?.text === questionOf(figure).text;
-    if (isOwn && view.beam.voted !== mine) guess((view.beam.voted = mine));
+    const { mine, open, question, number } = lesson || {};
+    if (!open || !isOfClass(lesson) || question.text !== questionOf(figure).text) return;
+    isMade &&= !asked || asked === number;
+    asked = number;
+    if (typeof mine === "string") view.beam.voted !== mine && guess((view.beam.voted = mine));
+    else if (!isMade && figure.yours) guess((view.beam.voted = field.value = ""));
   };
   voted(bus.now);
   until(view, "voted", listen(voted));
-  field.oninput = () => guess(field.value);
+  const guessHere = (/** @type {string} */ word) => {
+    isMade = true;
+    guess(word);
+  };
+  field.oninput = () => guessHere(field.value);
   field.onkeydown = (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault(); // it presses nothing that has the focus then
@@ -212,7 +220,7 @@ export function stage(view, lit) {
     },
     say("light"),
   );
-  const named = () => say(isKept() ? "keep" : "light");
+  const named = () => say(!isKept() ? "light" : isOfClass(bus.now.lesson) ? "send" : "keep");
   const name = () => light.textContent !== named() && (light.textContent = named());
   until(view, "light", listen(name)); // the step of a lesson may be known later
   name();
@@ -238,7 +246,7 @@ export function stage(view, lit) {
             type: "button",
             "aria-pressed": `${label === figure.yours}`,
             onclick: () => {
-              guess(label);
+              guessHere(label);
               vote(view);
             },
             data: { focus: `guess ${label}` },
@@ -250,20 +258,21 @@ export function stage(view, lit) {
   };
   if (!figure.out || figure.isLate) view.beam.choose();
   else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
-  return make(
-    "div",
-    "stage",
-    make("div", { class: "cone", "aria-hidden": "true" }),
-    line,
+  const rows = [
     make("div", "row", choices, field),
     make("div", "row", light, make("span", "hint", say("enter"))),
-  );
+  ];
+  const cone = make("div", { class: "cone", "aria-hidden": "true" });
+  return make("div", "stage", cone, line, ...(bus.now.lesson?.isBelow ? [] : rows));
 }
+
+/** True for who follows a class. @param {any} lesson */
+export const isOfClass = (lesson) =>
+  Boolean(lesson && !lesson.key && !lesson.alone && !lesson.over);
 
 /** Send a student's guess to the class, where that is what it is asked. @param {View} view */
 export function vote(view) {
-  const { lesson } = bus.now;
-  if (!lesson || lesson.key || lesson.alone) return;
+  if (!isOfClass(bus.now.lesson)) return;
   const figure = now(view);
   const hint = (/** @type {string} */ words) =>
     view.root.querySelector(".stage .hint")?.replaceChildren(words);

@@ -2,7 +2,8 @@
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
 // headline and its caption. Arrows walk the findings and the heads, or from picture to picture; in a lesson up
 // and down walk the steps of its picture. F puts numbers into the formula; Q shows the question of a lesson's
-// step; V asks a class, R, A and T go on with its vote; S opens the speaker's window; B blanks; Esc returns.
+// step; V asks a class, R, A and T go on with its vote; G starts and stops a live training; S opens the
+// speaker's window; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
@@ -122,11 +123,27 @@ function acts(view, key) {
   else if (key === "b") blank(view);
   else if (key === "f") substitute(view);
   else if (key === "s") open(view);
+  else if (key === "g") return trains();
   else if (key === "q" && bus.now.steps?.question) asks(view);
   else if (key === "r" && !bus.now.lesson?.key && bus.now.steps?.options) tells(view);
   else if ("vart".includes(key)) return press(key);
   else return walks(view, key);
   return true;
+}
+
+/** The page's own button that stops a live training, or starts one. @returns {HTMLElement | null} */
+const trainButton = () =>
+  document.querySelector(".st-key-live-stop button") ||
+  document.querySelector(".st-key-live-start button");
+
+/** What a press of G does here, in the words of the page; "" for nothing. */
+const training = () => trainButton()?.querySelector("p")?.textContent || "";
+
+/** Start a live training, or stop it; false where there is none. */
+function trains() {
+  const button = trainButton();
+  button?.click();
+  return Boolean(button);
 }
 
 /** Open the speaker's window, in a process of its own: it does not wait while this one draws. One that is open closes. @param {View} view */
@@ -250,6 +267,7 @@ function changed(view) {
   const current = inPlace(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (view.beside !== JSON.stringify(vote(view))) return true;
+  if ((bus.now.slide?.training || "") !== training()) return true;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   if (cameLate(view) || (view.waits && inSight() !== picture)) return true;
   return view.shown !== about(picture) || view.size !== sizeOf(plate);
@@ -433,7 +451,7 @@ function present(view) {
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
     if (!("picture" in current)) return inLargeType(view, current);
-    shows(view);
+    shows(view, "", { asks: current.code });
     const about = classroom("qr_code");
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
@@ -465,26 +483,30 @@ function present(view) {
   fill(view, picture, room, [width, height]);
 }
 
-/** What is shown, for the speaker's window. @param {View} view @param {string} [svg] of the picture, null while it is drawn @param {string} [asks] the question in its place */
-function shows({ head, caption }, /** @type {string | null} */ svg = "", asks = "") {
+/**
+ * What is shown, for the speaker's window. @param {View} view
+ * @param {string | null} [svg] of the picture, null while it is drawn
+ * @param {{ asks?: string, words?: string[], rows?: import("./class_answers.js").Row[], proof?: string, beside?: any }} [more] what stands in the place of the picture, and beside it
+ */
+function shows({ head, caption }, svg = "", more = {}) {
   const dark = page.getAttribute(ON) === "blank";
   const { paper, ink } = onScreen(head);
   const about = { head: head.innerText, caption: caption.innerText };
-  bus.tell({ slide: { ...about, svg, paper, ink, dark, asks } });
+  bus.tell({ slide: { ...about, svg, paper, ink, dark, asks: "", training: training(), ...more } });
 }
 
 /** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[] }} current */
 function inLargeType(view, { says, asks = "", formula, words = [], rows = [] }) {
   const { plate, head } = view;
   if (!asks && !formula && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
-  shows(view, "", asks || says);
+  shows(view, "", { asks: asks || (rows.length ? "" : says), words, rows });
   const own = formula ? typesetAlone(formula) : [];
   const offered = words.map((each) => make("span", "", each));
   const parts = [
     asks && make("p", "", ...lettered(asks)),
     offered.length && make("p", "offered", ...offered),
     ...own,
-    rows.length && answerList(rows),
+    rows.length && answerList(rows, { leads: bus.now.lesson }),
   ].filter(Boolean);
   const isList = rows.length && parts.length === 1;
   const inside = isList ? parts[0] : make("div", { class: "asked", dir: "auto" }, ...parts);
@@ -557,13 +579,14 @@ function presentPanel(view, panel) {
   const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
   const says = [...(header.says || []), ofStep.join(" ")];
   fits(view.aside, BESIDE);
-  shows(view, null);
+  const beside = vote(view);
+  shows(view, null, { beside });
   const { proof } = bus.now.steps || {};
-  if (vote(view)?.told && PICTURE.test(proof)) {
+  if (beside?.told && PICTURE.test(proof)) {
     const src = `${new URL(proof, ROOT)}&${PAPER}`;
     view.formulas.replaceChildren(); // it has its own
     view.size = sizeOf(view.plate);
-    shows(view);
+    shows(view, "", { beside, proof: `${proof}&${PAPER}` });
     return view.plate.replaceChildren(make("img", { class: "proof", src, alt: header.title }));
   }
   drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
@@ -575,7 +598,7 @@ async function drawSlide(view, figures) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
   if (view.turn === turn && bus.now.presenter)
-    shows(view, slide(figures, view.plate, figures.header.title));
+    shows(view, slide(figures, view.plate, figures.header.title), { beside: vote(view) });
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */

@@ -169,6 +169,14 @@ export function network(pen, { layers, between, framed = [] }, { x, y, width, he
   const [first, last] = [texts[0], texts[texts.length - 1]];
   const [from, to] = [x + Math.max(wide, first) / 2, x + width - Math.max(wide, last) / 2];
   const middle = (/** @type {number} */ at) => from + (at * (to - from)) / (layers.length - 1);
+  // Narrower, the names of two layers would stand in one another.
+  const steps = texts.slice(1).map((text, at) => {
+    const [name = "", size = ""] = between[at] || [];
+    const inside = Math.max(pen.width(name, BOLD), pen.width(size, STYLE));
+    return (text + texts[at]) / 2 + inside + 0.4 * letter;
+  });
+  const least = Math.max(...steps) * steps.length + from - x + (x + width - to);
+  pen.right = Math.max(pen.right, x + least);
   const high = (/** @type {any} */ one) => Math.max(letter, (tall * one.values.length) / most);
   const down = top + tall / 2;
   between.forEach((/** @type {string[]} */ [name, text], /** @type {number} */ at) => {

@@ -654,7 +654,7 @@ const CUTS = {
   strips(figure, most, says) {
     const { strips, framed = [] } = figure;
     const names = named(
-      strips.map(({ label }) => label),
+      strips.map(({ label }) => label.split(" of ").at(-1)), // 0.72 × v of animal
       says,
     );
     const kept = [...rowsOf(framed), ...selectedOf(strips), ...names];

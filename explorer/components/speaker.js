@@ -28,7 +28,7 @@ const KEYS = {
   ArrowDown: "d",
   " ": ">",
 };
-const PRESSED = "0abfpqrtv"; // keys that are pressed as they are
+const PRESSED = "0abfgpqrtv"; // keys that are pressed as they are
 const MINUTE = 60_000;
 const LATER = 1500; // ms after which what was not answered is asked once more
 const TRIES = 5;
@@ -97,7 +97,7 @@ function hearClass() {
       line.close();
       return says(say("over"));
     }
-    own.lesson = { ...seen, code };
+    own.lesson = { ...seen, code, watch };
     if (own.says === say("lost")) own.says = "";
     if (seen.slide) fetched(seen.slide);
     draw();
@@ -260,17 +260,43 @@ function wall({ on, slide }) {
       about(say("wall")),
       make("div", "slide off", make("p", "", say("off")), button("p", say("present"), "main", "P")),
     ];
-  const { head = "", caption = "", paper = "", ink = "", dark, asks, svg } = slide || {};
+  const { head = "", caption = "", paper = "", ink = "", dark, beside, ...more } = slide || {};
   const inside = [
     make("h2", { dir: "auto" }, head),
-    own.picture && make("img", { src: own.picture, alt: "" }),
-    !own.picture && make("p", "bare", asks || (svg === "" ? say("no_picture") : "")),
+    make("div", "middle", ...plate(more), beside && aside(beside)),
     make("p", { class: "caption", dir: "auto" }, ...lettered(caption)),
   ];
   const vars = COLOUR.test(paper) && COLOUR.test(ink) ? { paper, ink } : {};
   const name = `slide${dark ? " dark" : ""}`;
   return [about(say(dark ? "blank" : "wall")), make("div", { class: name, vars }, ...inside)];
 }
+
+/** The picture of a slide, or the question with its answers that stands in its place. @param {Partial<import("./speaker_wall.js").Slide>} slide */
+function plate({ svg, proof = "", asks, words = [], rows = [] }) {
+  const picture = own.picture || (PICTURE.test(proof) && `${new URL(proof, ROOT)}`);
+  if (picture) return [make("img", { src: picture, alt: "" })];
+  const empty = svg === "" && !rows.length ? say("no_picture") : "";
+  const offered = words.map((each) => make("span", "", each));
+  return [
+    make(
+      "div",
+      "bare",
+      make("p", { dir: "auto" }, ...lettered(asks || empty)),
+      offered.length > 0 && make("p", "offered", ...offered),
+      rows.length > 0 && answerList(rows),
+    ),
+  ];
+}
+
+/** A question with its answers, beside the picture. @param {any} vote */
+const aside = ({ says, asks, rows }) =>
+  make(
+    "div",
+    "aside",
+    make("p", { dir: "auto" }, ...lettered(says)),
+    answerList(rows),
+    asks && make("p", { dir: "auto" }, ...lettered(asks)),
+  );
 
 /** What is there for the speaker on a step. @param {any} steps */
 function step(steps) {
@@ -334,14 +360,14 @@ function ofClass(lesson) {
     n,
     here: Math.max(n, here),
   });
-  const rows = rowsOf(question, tally, { votes: true, answer: true });
+  const rows = rowsOf(question, tally, { votes: true, answer: true, struck: true });
   return make(
     "section",
     "class",
     way,
     make("h3", "", say("vote"), make("span", "about", state)),
     make("p", { class: "voted", dir: "auto" }, question.text),
-    answerList(rows),
+    answerList(rows, { leads: lesson }),
     make(
       "div",
       "presses",
@@ -374,12 +400,13 @@ function phone({ phone }) {
 }
 
 /** @param {Shown} shown @param {any} lesson */
-function foot({ on, steps }, lesson) {
+function foot({ on, steps, slide }, lesson) {
   const keys = [
     button("<", say("back"), "", "←"),
     button(">", say("forward"), "main", "→"),
     button("u", say("up"), "", "↑"),
     button("d", say("down"), "", "↓"),
+    slide?.training && button("g", say("training", slide), "", "G"),
     steps?.question && button("q", say("ask"), "", "Q"),
     button("b", say("black"), "", "B"),
     steps?.question && lesson && !lesson.question && button("v", say("ask_class"), "", "V"),

@@ -10,15 +10,18 @@ import { press } from "./class_step.js";
 
 /**
  * A slide: its headline, what stands below it, and its picture as SVG, "" where it is none that can be sent, null
- * while it is drawn. `asks`: the question in its place; `dark`: the wall is black.
- * @typedef {{ head: string, caption: string, svg: string | null, paper: string, ink: string, dark: boolean, asks: string }} Slide
+ * while it is drawn. `asks`, `words` and `rows`: a question in its place, what is offered and how it was answered;
+ * `proof`: the address of its answer's picture; `beside`: a question with its answers; `training`: what a live training does on a press; `dark`: the wall is black.
+ * @typedef {{ head: string, caption: string, svg: string | null, paper: string, ink: string, dark: boolean,
+ *   asks: string, words?: string[], rows?: any[], proof?: string, beside?: any, training?: string }} Slide
  * What a speaker's window shows. `on`: the wall presents; `began`: when the clock began, in ms.
  * @typedef {{ wall: string, on: boolean, began: number, slide?: Slide, steps?: any, lesson?: any,
  *   phone?: { code: string, watch: string } }} Shown
  */
 
 const KEPT = "headlight speaker"; // in this window's store: it has a speaker's window, and when its clock began
-const OF_CLASS = ["code", "here", "number", "open", "revealed", "question", "tally", "over"]; // what is told of it
+// What is told of it; with its word the speaker's window strikes what was typed.
+const OF_CLASS = "code watch here number open revealed question tally over".split(" ");
 const AGAIN = 1000; // ms after which what did not arrive is sent once more
 
 const wall = `${Math.random()}`; // this window among those of its browser

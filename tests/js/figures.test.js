@@ -662,6 +662,15 @@ test("what a title or a sentence names is kept, and a sign stands where tokens a
     ["Nepal", "c"],
     "a word in quotes on one line, one without them on another",
   );
+  const strip = (label) => ({ label, values: [1], text: "1", selected: false, sign: "" });
+  const terms = ["0.04 × v of a", "0.72 × v of Nepal", "0.1 × v of b", "0.2 × v of c", "z"].map(
+    strip,
+  );
+  const sum = { ...plain, kind: "strips", strips: terms, framed: [[4, 0]] };
+  assert.ok(
+    cut(sum, 3, "0.72 of “Nepal”").strips.some(({ label }) => label.endsWith("Nepal")),
+    "the term of the word, where its label has more than the word",
+  );
 });
 
 test("what has no room on a slide is named there, and the more room the less of it", () => {
@@ -859,6 +868,38 @@ test("guesses stand beside what the model gives them, before and after a discuss
   );
 });
 
+test("a word that the teacher struck stands in no list but the speaker's and the record", async () => {
+  const { rowsOf } = await of("class_answers");
+  const { csv, page } = await of("class_record");
+  const question = {
+    free: true,
+    choices: [],
+    text: "Next?",
+    says: "",
+    rounds: [[["Rude", 1, true]]],
+  };
+  const tally = [
+    ["soup", 5],
+    ["rude", 2, true],
+  ];
+  const shown = (struck) => rowsOf(question, tally, { votes: true, answer: true, struck });
+  assert.deepEqual(
+    shown(false).map(({ words }) => words),
+    ["soup"],
+  );
+  assert.deepEqual(
+    shown(true).map(({ words, before, n, struck }) => [words, ...before, n, struck]),
+    [
+      ["soup", 0, 5, false],
+      ["rude", 1, 2, true],
+    ],
+  );
+  const kept = { code: "ABCDEFG", day: "2026-01-02", asked: [{ number: 3, question, tally }] };
+  const [heads, soup, rude] = csv(kept).split("\r\n");
+  assert.ok(heads.endsWith(",struck") && soup.endsWith(",") && rude.endsWith(",1"));
+  assert.doesNotMatch(page(kept), /rude/i);
+});
+
 test("a class's record is counts, and runs nothing where it is opened", async () => {
   const { csv, page } = await of("class_record");
   const question = {
@@ -880,7 +921,7 @@ test("a class's record is counts, and runs nothing where it is opened", async ()
     /question,asked,letter,answer,right,vote 1,vote 2,probability,reason,address/,
   );
   assert.ok(first.startsWith("1,'=1+1?,A,") && second.includes(',B,"b, or c",1,0,4,,<script>,'));
-  assert.ok(second.endsWith("/?layer=1"));
+  assert.ok(second.endsWith("/?layer=1,"));
   const html = page(kept);
   assert.doesNotMatch(html, /<script|<b |javascript:/);
   assert.match(html, /<td>2<\/td><td>1<\/td>/);

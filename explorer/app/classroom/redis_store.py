@@ -190,6 +190,17 @@ local pressed = redis.call('HGET', KEYS[1], 'presses') .. ARGV[1]
 redis.call('HSET', KEYS[1], 'presses', pressed:sub(-ARGV[2]))
 return 1
 """
+STRIKE = """
+local struck, words = redis.call('HGET', KEYS[1], 'struck'), {}
+if not struck then return 0 end
+for word in struck:gmatch('[^\\n]+') do
+  if word ~= ARGV[1] then words[#words + 1] = word end
+end
+if ARGV[2] == '1' then words[#words + 1] = ARGV[1] end
+local first = math.max(1, #words - ARGV[3] + 1)
+redis.call('HSET', KEYS[1], 'struck', table.concat(words, '\\n', first))
+return 1
+"""
 
 
 class RedisStore:
@@ -267,6 +278,9 @@ class RedisStore:
 
     async def press(self, code: str, key: str) -> None:
         await self._run(PRESS, _keys(code), [key, store.MOST_PRESSES])
+
+    async def strike(self, code: str, word: str, struck: bool) -> None:
+        await self._run(STRIKE, _keys(code), [word, int(struck), store.MOST_STRUCK])
 
     async def tell(self, code: str, whom: str) -> None:
         await _reply(self._redis.publish(NEWS, f"{code} {whom}"))

@@ -263,6 +263,12 @@ async def _again(classes: ClassService, body: dict[str, Any], address: str) -> d
     return {"number": await classes.ask_again(normalized_code(body.get("code")), _key(body))}
 
 
+async def _strike(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    watch, word = str(body.get("watch", ""))[:64], _plain_text(body.get("word"), LONGEST_REASON)
+    await classes.strike(normalized_code(body.get("code")), watch, word, body.get("struck") is True)
+    return {}
+
+
 async def _end(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
     await classes.end(normalized_code(body.get("code")), _key(body))
     return {}
@@ -292,6 +298,7 @@ HANDLERS: dict[str, Handler] = {
     "close": _close,
     "again": _again,
     "reveal": _reveal,
+    "strike": _strike,
     "answer": _answer,
     "end": _end,
 }

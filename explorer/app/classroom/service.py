@@ -64,7 +64,7 @@ class Listener:
     closed: bool = False
 
 
-KEYS = "<>0abcdfhpqrtuv"  # of the teacher's window that a speaker's window may press
+KEYS = "<>0abcdfghpqrtuv"  # of the teacher's window that a speaker's window may press
 CLOSED = "closed"  # of a question whose votes are shown and whose answer is not
 MOST_ROUNDS = 4  # votes on one question
 MOST_GUESSES = 12  # different words of a tally, the most frequent first
@@ -73,9 +73,12 @@ LONGEST_GUESS, LONGEST_REASON = 40, 200  # characters of a word, and of a senten
 ASKED = ("text", "choices", "pictures", "covers", "free", "long")
 
 
-def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[Any]:
+def _tally(
+    question: str, present: set[str], answers: dict[str, str], struck: set[str]
+) -> list[Any]:
     """The number of connected students for each answer; of words that are typed freely [word,
-    number], the most frequent first, however they are capitalized."""
+    number], the most frequent first, however they are capitalized, and then those that the teacher
+    struck."""
     fields = json.loads(question)
     choices = [answer for word, answer in sorted(answers.items()) if word in present]
     if not fields.get("free"):
@@ -84,7 +87,27 @@ def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[An
     for choice in choices:
         spelled.setdefault(choice.casefold(), choice)
     counts = Counter(choice.casefold() for choice in choices)
-    return [[spelled[word], n] for word, n in counts.most_common(MOST_GUESSES)]
+    ranked = counts.most_common()
+    shown = [pair for pair in ranked if pair[0] not in struck][:MOST_GUESSES]
+    hidden = [pair for pair in ranked if pair[0] in struck][:MOST_GUESSES]
+    return [[spelled[word], n] for word, n in (*shown, *hidden)]
+
+
+def _struck(fields: dict[str, str]) -> set[str]:
+    """The words that the teacher of a class struck, in lower case."""
+    return {*fields["struck"].split("\n")} - {""}
+
+
+def _for_role(tally: list[Any] | None, struck: set[str], role: str) -> list[Any] | None:
+    """A tally as a role sees it: of words that the teacher struck a student sees none, and the
+    teacher's stand at its end, [word, number, true]."""
+    if not tally or isinstance(tally[0], int):
+        return tally
+    ranked = sorted(tally, key=lambda row: -row[1])
+    shown = [row for row in ranked if row[0].casefold() not in struck]
+    return (
+        shown if role == STUDENTS else shown + [[*row, True] for row in ranked if row not in shown]
+    )
 
 
 class ClassService:
@@ -189,7 +212,8 @@ class ClassService:
             return
         tally = fields["tally"]
         if not tally and await self.store.write(code, "question", stamp, {"open": CLOSED}):
-            tally = json.dumps(_tally(fields["question"], *await self.store.room(code)))
+            room = await self.store.room(code)
+            tally = json.dumps(_tally(fields["question"], *room, _struck(fields)))
         if tally:
             await self.store.write(code, "question", stamp, {"tally": tally, "open": state})
         await self._tell_all(code)
@@ -204,7 +228,7 @@ class ClassService:
             return 0
         tally = json.loads(fields["tally"] or "null")
         if tally is None:
-            tally = _tally(fields["question"], *await self.store.room(code))
+            tally = _tally(fields["question"], *await self.store.room(code), _struck(fields))
         question["rounds"] = [*question.get("rounds", ()), tally][-MOST_ROUNDS:]
         number = await self.store.ask(code, stamp, json.dumps(question, ensure_ascii=False))
         await self._tell_all(code)
@@ -232,6 +256,14 @@ class ClassService:
         await self._watched(code, watch)
         await self.store.press(code, key)
         await self.store.tell(code, TEACHER)
+
+    async def strike(self, code: str, watch: str, word: str, struck: bool = True) -> None:
+        """Strike a word that was typed, however it is capitalized, for as long as the class lasts:
+        no student and no wall shows it. False takes that back. Raises Unknown for a word that
+        watches no class."""
+        await self._watched(code, watch)
+        await self.store.strike(code, " ".join(word.split()).casefold(), struck)
+        await self._tell_all(code)
 
     async def _watched(self, code: str, watch: str) -> None:
         fields = await self.store.read(code) if code else None
@@ -372,6 +404,9 @@ class ClassService:
             json.loads(fields["question"] or "null"),
             json.loads(fields["tally"] or "null"),
         )
+        struck = _struck(fields)
+        if question and "rounds" in question:
+            question["rounds"] = [_for_role(each, struck, role) for each in question["rounds"]]
         snapshot: dict[str, Any] = {"at": fields["at"], "number": int(fields["number"])}
         snapshot["open"] = bool(question) and tally is None
         snapshot["revealed"] = tally is not None and fields["open"] != CLOSED
@@ -392,9 +427,9 @@ class ClassService:
             snapshot |= {name: fields[name] for name in ("slide", "presses")}
             snapshot["pressed"] = int(fields["pressed"])
             if snapshot["open"]:
-                tally = _tally(fields["question"], present, answers)
+                tally = _tally(fields["question"], present, answers, struck)
         if tally is not None:
-            snapshot["tally"] = tally
+            snapshot["tally"] = _for_role(tally, struck, role)
         return snapshot | {"question": question}
 
     def leave(self) -> None:
@@ -428,7 +463,7 @@ class ClassService:
         self, code: str, watch: str, address: str, location: str, occupied: bool
     ) -> bool:
         shown = ("picture", "of", "stays", "slide", "presses")
-        names = (*shown, "open", "question", "tally", "lesson")
+        names = (*shown, "open", "question", "tally", "lesson", "struck")
         fields = dict.fromkeys(names, "") | {"number": "0", "pressed": "0"}
         fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location}
         starter = codes.signature(self._secret, "address", address)  # an address is not stored

@@ -26,6 +26,7 @@ OF_ONE, EMPTY_OF_ONE = 20, 5  # classes of one address, and those of them that a
 MOST_ANSWERS = 2000  # to one question; beyond that those without an open line go
 MOST_ENDED = 1000  # classes that their teachers ended, and which no key brings back
 MOST_PRESSES = 16  # keys of a speaker's window that wait for the wall
+MOST_STRUCK = 100  # words of a class that its teacher struck; beyond that the first of them go
 # What a class has of its teacher's window: its page for the students, its slide for the speaker.
 PICTURES = ("picture", "slide")
 STALE = 30.0  # seconds after which the lines of a process that says nothing are closed
@@ -98,6 +99,10 @@ class Store(Protocol):
     async def press(self, code: str, key: str) -> None:
         """Add a key to those that were pressed for a class: the last `MOST_PRESSES` are kept, and
         the number of all."""
+
+    async def strike(self, code: str, word: str, struck: bool) -> None:
+        """Add a word to those in the field `struck` of a class, a line each, or take it out: the
+        last `MOST_STRUCK` are kept."""
 
     async def tell(self, code: str, whom: str) -> None:
         """Call `news` in every process."""
@@ -241,6 +246,12 @@ class MemoryStore:
             fields = record.fields
             fields["pressed"] = str(int(fields["pressed"]) + 1)
             fields["presses"] = (fields["presses"] + key)[-MOST_PRESSES:]
+
+    async def strike(self, code: str, word: str, struck: bool) -> None:
+        if record := self._at(code):
+            words = [each for each in record.fields["struck"].split("\n") if each not in ("", word)]
+            words += [word] if struck else []
+            record.fields["struck"] = "\n".join(words[-MOST_STRUCK:])
 
     async def tell(self, code: str, whom: str) -> None:
         self.news(code, whom)

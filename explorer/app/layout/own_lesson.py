@@ -23,6 +23,7 @@ from explorer.wording.templates import sentences
 
 WORDS = sentences("lesson", "bar")
 OF_HEADS = ("attention.votes", "attention.heads", "attention.head")  # which are drawn by hand
+OF_ALL_TABS = ("text", "model", "covered", "token", "layer", "head")  # choices that mean one thing
 OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
 
 
@@ -97,9 +98,25 @@ def own_formula(line: str) -> formulas.Node | None:
         return None
 
 
-def panels_of(tab: str) -> tuple[str, ...]:
-    """The panels that a step on a tab may speak of."""
-    return places.ROWS[tab].panels or (OF_HEADS if tab == "heads" else ())
+def pictures_of(tab: str) -> dict[str, dict[str, str]]:
+    """The panels that a step on a tab may speak of, each with the choice that shows it there."""
+    row = places.ROWS[tab]
+    named = row.panels or (OF_HEADS if tab == "heads" else ())
+    pictures: dict[str, dict[str, str]] = {name: {} for name in named}
+    if views := row.views:
+        for word, (_, names) in views.panels.items():
+            pictures |= {name: {views.choice: word} for name in names if name not in pictures}
+    return pictures
+
+
+def turn(step: int, tab: str, panel: str | None = None) -> None:
+    """Lead a step to a picture of a tab, its main one where None, with the text, the model, the
+    word and the head that it has."""
+    item, pictures = own().items[steps().index(step)], pictures_of(tab)
+    here, query = lesson_text.parts(item.address)
+    kept = query if tab == here else {name: query[name] for name in OF_ALL_TABS if name in query}
+    panel = main_panel(pictures) if panel is None else panel
+    write(step, panel=panel, address=places.address(tab, kept | pictures.get(panel, {})))
 
 
 def main_panel(names: Iterable[str]) -> str:

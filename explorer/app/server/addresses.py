@@ -33,7 +33,7 @@ GET_PATHS = re.compile(
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
 POST_PATHS = re.compile(
-    r"/class/(start|join|move|ask|close|again|reveal|answer|end|show|hold|speak|press)|/ahead"
+    r"/class/(start|join|move|ask|close|again|reveal|strike|answer|end|show|hold|speak|press)|/ahead"
 )
 
 # A file that a reader chose, on its way to their visit; no public server takes one.

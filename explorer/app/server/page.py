@@ -188,12 +188,16 @@ TYPED = r"""(() => {
       else addedNodes.forEach(look);
   }).observe(document.documentElement, { childList: true, characterData: true, subtree: true });
 })();"""
-# A P that is pressed before the presenter hears keys (components/presenter.js) waits for it.
-PRESSED = """addEventListener("keydown", (event) => {
+# A P or a press of Present before the presenter hears it (components/presenter.js) waits for it.
+PRESSED = """const presentLater = () => window.headlight?.presents ||
+  (window.headlight = { ...window.headlight, waiting: true });
+addEventListener("keydown", (event) => {
   const plain = !(event.altKey || event.ctrlKey || event.metaKey);
   const field = event.composedPath()[0].closest?.("input, textarea, select, [role=dialog]");
-  if (plain && !field && event.key.toLowerCase() === "p" && !window.headlight?.presents)
-    window.headlight = { ...window.headlight, waiting: true };
+  if (plain && !field && event.key.toLowerCase() === "p") presentLater();
+}, true);
+addEventListener("click", (event) => {
+  if (event.target.closest?.(".st-key-present button")) presentLater();
 }, true);"""
 SAYS = {name: WORDS(f"server_{name}") for name in ("waits", "lost")}
 SCRIPT = SCRIPT.replace(b"WAITING", WAITING.replace("WORDS", json.dumps(SAYS)).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -62,7 +62,7 @@ def lessons_tab(
     if is_open:
         st.header(WORDS("yours"), anchor=False)
         st.caption(WORDS("how"))
-        _own_lesson()
+        _own_lesson(run, names)
 
 
 def _card(run: Run, name: str) -> LeadCard:
@@ -135,9 +135,9 @@ def _worksheet(lesson: Callable[[], Lesson], name: str, label: str) -> None:
 # ---- the reader's own ----------------------------------------------------------------
 
 
-def _own_lesson() -> None:
+def _own_lesson(run: Run, names: Sequence[str]) -> None:
     """The lessons of the reader's own: which one is open, its steps in their order, and what can be
-    done with them."""
+    done with them. names: the lessons of which one may be a copy."""
     if problem := visit.lesson_problem:
         visit.lesson_problem = ""
         st.warning(literal(problem))
@@ -183,9 +183,18 @@ def _own_lesson() -> None:
         mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson_file", _load)
         if own.items:
             _press("new lesson", WORDS("new"), "add", own_lesson.open_new)
-            _press("own words", WORDS("own_words"), "notes", _add_words)
         if visit.own_lessons:
             _press("forget lesson", WORDS("forget"), "delete", own_lesson.forget)
+    st.selectbox(
+        WORDS("copy"),
+        names,
+        None,
+        format_func=lambda name: lessons.written()[name]["title"],
+        placeholder=WORDS("choose"),
+        key=(key := f"copy lesson {len(visit.own_lessons)}"),
+        on_change=_copy,
+        args=(run, key),
+    )
     if not own.items:
         st.info(WORDS("empty"))
     if len(own.items) > 1:
@@ -242,15 +251,27 @@ def _add_address() -> None:
     except ValueError as why:
         visit.lesson_problem = str(why)
         return
-    panel = own_lesson.main_panel(own_lesson.panels_of(lesson_text.parts(here)[0]))
+    panel = own_lesson.main_panel(own_lesson.pictures_of(lesson_text.parts(here)[0]))
     own_lesson.append(Item(here, panel=panel))
 
 
-def _add_words() -> None:
-    """A step of the reader's own words, on the page of the step before it."""
-    at = own_lesson.own().items[-1].address
-    heading = WORDS("own_heading")
-    own_lesson.append(Item(at, heading=heading, panel=lesson_text.OWN_WORDS))
+def _insert(at: int) -> None:
+    """A step of the reader's own words behind another one, on the page of that one."""
+    before = own_lesson.own().items[at]
+    words = Item(before.address, heading=WORDS("own_heading"), panel=lesson_text.OWN_WORDS)
+    own_lesson.arrange(lambda pairs: pairs.insert(at + 1, (secrets.randbits(48), words)))
+
+
+def _copy(run: Run, key: str) -> None:
+    """A lesson that comes with the app becomes one more of the reader's own, to be changed."""
+    try:
+        made = lessons.on(run, st.session_state[key])
+    except ValueError as why:
+        visit.lesson_problem = str(why)
+        return
+    # The number stands in the sentence, which is written in one field.
+    whole = lambda each: replace(each, says=each.says + each.number + each.rest, number="", rest="")
+    own_lesson.open_new(replace(made, items=tuple(map(whole, made.items))))
 
 
 def _load() -> None:
@@ -301,6 +322,7 @@ def _edit(step: int, at: int, item: Item) -> None:
                 args=(at, to),
             )
         _press(f"duplicate {at}", WORDS("duplicate"), "content_copy", _duplicate, at)
+        _press(f"insert {at}", WORDS("insert"), "add_notes", _insert, at)
         _press(f"remove {at}", WORDS("remove"), "delete", _remove, at)
         heading = literal(item.heading or place)
         # By the name of the step: it stays open while its heading is written.
@@ -314,20 +336,32 @@ def _edit(step: int, at: int, item: Item) -> None:
 
 
 def _picture(step: int, item: Item) -> None:
-    """Draw the menu of the pictures that a step may show of its page."""
-    names = own_lesson.panels_of(lesson_text.parts(item.address)[0])
+    """Draw the menus of the page that a step leads to, and of the pictures that it may show of
+    it."""
+    tab = lesson_text.parts(item.address)[0]
+    pages = [row for row in places.ROWS if row == tab or own_lesson.pictures_of(row)]
+    names = own_lesson.pictures_of(tab)
     options = [*names, *({item.panel} - {*names}), lesson_text.OWN_WORDS]
     options = list(dict.fromkeys(each for each in options if each))
-    key = f"lesson panel {step}"
+    of_page, of_picture = f"lesson page {step}", f"lesson panel {step} {tab}"
     title = lambda name: name.rpartition(".")[2].replace("_", " ").capitalize()
-    st.selectbox(
-        WORDS("picture"),
-        options,
-        options.index(item.panel) if item.panel else 0,
-        format_func=lambda name: WORDS("no_picture") if name in ("", "words") else title(name),
-        key=key,
-        on_change=lambda: own_lesson.write(step, panel=st.session_state[key]),
-    )
+    with st.container(horizontal=True):
+        st.selectbox(
+            WORDS("page"),
+            pages,
+            pages.index(tab),
+            format_func=places.title,
+            key=of_page,
+            on_change=lambda: own_lesson.turn(step, st.session_state[of_page]),
+        )
+        st.selectbox(
+            WORDS("picture"),
+            options,
+            options.index(item.panel) if item.panel else 0,
+            format_func=lambda name: WORDS("no_picture") if name in ("", "words") else title(name),
+            key=of_picture,
+            on_change=lambda: own_lesson.turn(step, tab, st.session_state[of_picture]),
+        )
 
 
 def _subject(item: Item) -> str:
