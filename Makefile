@@ -14,8 +14,8 @@ app: .venv/app
 # themselves: they share the cores with their servers and browsers.
 LINTED = .venv/lint.txt
 test: .venv/test
-	@status=0; $(MAKE) --no-print-directory lint > $(LINTED) 2>&1 & lint=$$!; \
-	$(MAKE) --no-print-directory .venv/cluster || status=1; \
+	@status=0; $(MAKE) --no-print-directory .venv/cluster || status=1; \
+	$(MAKE) --no-print-directory lint > $(LINTED) 2>&1 & lint=$$!; \
 	.venv/bin/python -m pytest -m "not browser" -n 2 --dist worksteal || status=1; \
 	wait $$lint || status=1; cat $(LINTED); \
 	$(MAKE) --no-print-directory journeys || status=1; \
