@@ -197,7 +197,7 @@ def test_the_update_of_a_lesson_is_the_one_in_the_middle() -> None:
 
 def test_the_reason_of_an_answer_is_a_word_that_a_head_reads() -> None:
     figure = architecture.flow(Run("encoder", WAITER), beam="end").figures[0]
-    assert "Head 7 of layer 1, which brings “cold”, adds most" in figure.stops[-1].finding
+    assert "Head 7 of layer 1 reads “cold”" in figure.stops[-1].part
     column, _, head, row = figure.cause
     assert (figure.layers[column].layer, head, figure.bands[0].rows[row]) == (1, 7, "cold")
 

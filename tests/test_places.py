@@ -12,6 +12,7 @@ from explorer.panels import spec
 from explorer.screens import needs
 from explorer.text import lesson, places
 from explorer.text.places import Fold, Tab
+from explorer.wording.markdown_escape import literal
 from explorer.wording.templates import named
 
 ROWS = tuple(places.ROWS.values())
@@ -107,7 +108,7 @@ def test_a_tab_is_shown_for_a_model_or_for_another_that_fits(model: str) -> None
         other = needs.Unmet(tab, model).replacement
         assert needs.unmet(tab, other) is None
         why, others = needs.Unmet(tab, model).instead(other)
-        assert f"so this page shows **{other}**" in why and other in others
+        assert f"so this page shows **{literal(other)}**" in why and other in others
 
 
 def test_a_model_that_is_not_in_memory_is_judged_when_it_is() -> None:

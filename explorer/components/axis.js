@@ -55,6 +55,13 @@ export function scale(low, high, from, to, log = false) {
   return (value) => from + (to - from) * share(value);
 }
 
+/** Ticks whose texts do not touch: every second, third, ... of them. @param {any[][]} all @param {(value: number) => number} place @param {number} pitch */
+export function apart(all, place, pitch) {
+  const step = all.length > 1 ? Math.abs(place(all[1][0]) - place(all[0][0])) : Infinity;
+  const skip = Math.max(1, Math.ceil(pitch / step));
+  return all.filter((_, at) => at % skip === 0);
+}
+
 /** One scale for both axes: distances compare in every direction. @param {number[]} x @param {number[]} y @param {number} shape */
 export function even(x, y, shape) {
   const [wide, high] = [x[1] - x[0] || 1, y[1] - y[0] || 1];

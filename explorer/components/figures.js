@@ -3,7 +3,7 @@
 // presenter. Each function returns the height that it took.
 
 import { lines, tree } from "./alignment_figures.js";
-import { even, scale as along, ticks } from "./axis.js";
+import { apart, even, scale as along, ticks } from "./axis.js";
 import { picturecard } from "./card_figure.js";
 import { cloze } from "./cloze_figure.js";
 import { flow, place } from "./flow_figure.js";
@@ -151,7 +151,7 @@ function tokenrow(pen, figure, { x, y, width }) {
       lines.push([]);
     }
     if (texts[at]) pitch = high + gap + 1.2 * letter;
-    lines[lines.length - 1].push({ at, text: token, wide, top: line, left: x });
+    lines.at(-1)?.push({ at, text: token, wide, top: line, left: x });
     taken += wide + gap;
   });
   const isRight = isLeftwards(tokens);
@@ -482,13 +482,6 @@ function extent({ series, log_x, log_y, x_range, y_range }) {
 /** Ticks of a chart's y axis, each with its text. @param {Chart} figure @param {number[]} ys */
 const levels = ({ log_y }, ys) => ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
 
-/** Ticks whose texts do not touch: every second, third, ... of them. @param {any[][]} all @param {(value: number) => number} place @param {number} pitch */
-function apart(all, place, pitch) {
-  const step = all.length > 1 ? Math.abs(place(all[1][0]) - place(all[0][0])) : Infinity;
-  const skip = Math.max(1, Math.ceil(pitch / step));
-  return all.filter((_, at) => at % skip === 0);
-}
-
 /** The room left of a chart's axes for its ticks, and right of them for the names of its curves. @param {Pen} pen @param {Chart} figure @param {number[][]} ends */
 function margins(pen, figure, [, ys]) {
   const texts = levels(figure, ys).map(([, text]) => pen.width(`${text}`, { size: 0.85 }));
@@ -500,6 +493,25 @@ const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number i
 const GUIDED = { class: "framed", "stroke-width": 2 }; // the line at a number to which a formula comes
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 const SAMPLE = 2.4; // letters of a line before its name, where that stands above the chart
+
+/** The lines at values of a chart, the rightmost first, each with its name and the lowest free row above the chart. @param {Pen} pen
+ * @param {Chart} figure @param {number[]} xs @param {(value: number) => number} across @param {number} end */
+function guideLabels(pen, { guides, framed = [] }, xs, across, end) {
+  const all = guides.map(([exact, label], index) => {
+    const at = across(Math.max(xs[0], Math.min(exact, xs[1]))); // what lies beyond is at the end
+    const found = framed.find(([of, one]) => of < 0 && one === index);
+    const text = found ? `${label} = ${found[2]}` : label;
+    const style = found ? { ...FRAMED, fill: pen.look.primary } : { size: 0.8 };
+    const long = pen.width(text, style);
+    const from = at + (at + 4 + long > end ? -4 - long : 4);
+    return { at, from, to: from + long, row: text ? 1 : 0, text, style, found };
+  });
+  all.sort((a, b) => b.at - a.at);
+  for (const [n, one] of all.entries())
+    while (one.row && all.slice(0, n).some((each) => each.row === one.row && each.from < one.to))
+      one.row++;
+  return all;
+}
 
 /** @param {Pen} pen @param {Chart} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
@@ -524,11 +536,14 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     Math.min(room, (pen.least ? 1 : pen.isPaper ? 0.5 : 0.66) * width, 24 * letter) *
       (figure.half ? 0.55 : 1),
   );
-  const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
-  const titles = (y_title ? 1.8 : 0.6) * letter;
-  const [top, foot] = [y + titles + lines, y + height - 3 * letter];
-  if (figure.square) even(xs, ys, (right - left) / (foot - top));
+  const base = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
+  const head = y + (y_title ? 1.8 : 0.6) * letter + lines;
+  if (figure.square) even(xs, ys, (right - left) / (y + base - 3 * letter - head));
   const across = along(backwards ? xs[1] : xs[0], backwards ? xs[0] : xs[1], left, right, log_x);
+  const guided = guideLabels(pen, figure, xs, across, x + width);
+  const rows = Math.max(0, ...guided.map(({ row }) => row));
+  const height = Math.max(base, Math.min(room, base + 1.2 * rows * letter));
+  const [top, foot] = [head + 1.2 * rows * letter, y + height - 3 * letter];
   const up = along(ys[0], ys[1], foot, top, log_y);
   if (y_title) pen.text(x, y + 0.6 * letter, y_title, { size: 0.85, alpha: 0.75 });
   const half = pen.width(x_title, { size: 0.85 }) / 2;
@@ -560,31 +575,15 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   }
   if (pen.isPaper && !places.every(([, text]) => isTick(`${text}`)))
     pen.omitted.push(...omitted(["places", written, places.length]));
-  /** @type {number[][]} from where to where each name of a line goes, and its row */
-  const taken = [];
-  for (const [at, [exact, label]] of guides.entries()) {
-    const value = Math.max(xs[0], Math.min(exact, xs[1])); // what lies beyond stands at the end
-    const isFramed = framed.find(([of, one]) => of < 0 && one === at);
-    const text = isFramed ? `${label} = ${isFramed[2]}` : label;
+  for (const { at, row, found } of guided)
     pen.line(
       [
-        [across(value), top],
-        [across(value), foot],
+        [at, top - 1.2 * row * letter],
+        [at, foot],
       ],
-      isFramed ? look.primary : look.ink,
-      isFramed ? GUIDED : { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 },
+      found ? look.primary : look.ink,
+      found ? GUIDED : { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 },
     );
-    const style = isFramed ? { ...FRAMED, fill: look.primary } : { size: 0.8 };
-    if (!text) continue;
-    const long = pen.width(text, style);
-    const isLeft = across(value) + 4 + long > x + width;
-    const from = across(value) + (isLeft ? -4 - long : 4);
-    let row = 0;
-    while (taken.some(([a, b, c]) => c === row && from < b + letter && from + long > a - letter))
-      row++;
-    taken.push([from, from + long, row]);
-    pen.text(from, top + (0.5 + 1.2 * row) * letter, text, { ...style, halo: true });
-  }
   const rest = look.categorical.filter((each) => each !== look.primary);
   let next = 0;
   /** @type {{ y: number, one: any, colour: string, style: any }[]} */
@@ -627,9 +626,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
       pen.frame([a - 0.5 * letter, b - 0.5 * letter, letter, letter]);
       pen.printed(a, b, text, right);
     }
+  for (const { from, row, text, style } of guided)
+    if (text) pen.text(from, top + (0.5 - 1.2 * row) * letter, text, style);
   ends.sort((a, b) => a.y - b.y);
   if (above) {
-    let row = y + titles + 0.2 * letter;
+    let row = head - lines + 0.2 * letter;
     for (const { one, colour, style } of ends) {
       const sample = [x, x + (SAMPLE - 0.5) * letter].map((each) => [each, row]);
       if (one.shape === "line") pen.line(sample, colour, style);
