@@ -492,11 +492,11 @@ def test_the_answer_of_a_flow_is_struck_by_no_line(width: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("model", "text", "axis"),
     [
-        ("encoder", "The cat sat on the mat", "Probability of the hidden word"),
+        ("encoder", "The cat sat on the mat", "Probability in this place"),
         (
             "encoder",
             "The cat sat on the mat because it was warm.",
-            "Probability of the hidden word",
+            "Probability in this place",
         ),
         ("decoder", "The cat sat on the", "Probability of the next word"),
     ],

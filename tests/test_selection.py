@@ -188,25 +188,25 @@ def test_one_part_decided_on_every_tab_that_says_which(model: str, text: str) ->
         for tab, more in (("flow", {"flow_beam": "end"}), ("attribution", {}), ("residual", {}))
     )
     assert flow.at["token"] == why.at["token"] == stream.at["token"]
-    told = flow.figures[0].stops[-1].finding
-    part, key, answer, rival = re.search(
-        r"([\w ]+? of layer \d+)(?:, which brings “(.+?)”|, a box F)?, adds most to the logit of "
-        r"“(.+?)” against “(.+?)”",
-        told.replace(" adds most", ", adds most").replace(",,", ","),
-    ).groups()
-    pushes = f"toward “{answer}”, away from “{rival}”"
-    assert part.strip().casefold() in why.finding.casefold() and pushes in why.finding
-    assert f"“{answer}”" in stream.title
+    figure = flow.figures[0]
+    answer, rival = (lane.label for lane in figure.lanes[:2])
+    pushing = re.search(
+        rf"(head \d+ of layer \d+|the FFN of layer \d+)(, which reads “[^”]+”,)? pushes most: "
+        rf"toward “{answer}”, away from “{rival}”",
+        why.finding,
+        re.IGNORECASE,
+    )
+    assert pushing and f"“{answer}”" in stream.title
+    part = pushing[1].casefold()
     if "This part alone" in stream.finding:
         layer, kind = re.search(r"in layer (\d+), (\w+)", stream.finding).groups()
-        assert part.strip() == f"The {kind} of layer {layer}"
+        assert part == f"the {kind} of layer {layer}".casefold()
     else:
-        assert part.strip().casefold() in stream.finding.casefold()
-    if key:
-        assert f"reads “{key}”" in why.finding and f"reads “{key}”" in stream.finding
-    elif brought := re.search(r"(Head \d+ of layer \d+) brings “(.+?)”", told):
-        helps = f"{brought[1]}, which reads “{brought[2]}”, helps."
-        assert "helps" not in why.finding or helps in why.finding
+        assert f"{part}{pushing[2] or ''}" in stream.finding.replace("the FFN", "the ffn")
+    head = re.match(r"(Head \d+ of layer \d+) reads “([^”]+)”", figure.stops[-1].part)
+    assert bool(head) is bool(figure.cause)
+    if head:
+        assert f"{head[1]}, which reads “{head[2]}”, " in why.finding
 
 
 # The views of tabs that show other panels, by the choice that names them.
