@@ -182,7 +182,7 @@ def test_no_head_of_layer_0_is_an_induction_head() -> None:
 
 def test_a_text_without_a_pattern_says_so_unless_a_head_was_asked_for() -> None:
     text = "Hello"
-    assert "On this text no head" in training.checkpoints(Run("twin-post", text)).finding
+    assert "On this text no head" in training.checkpoints(Run("twin-post", text)).details[0]
     asked = training.checkpoints(Run("twin-post", text), pattern="self").finding
     assert "is not a head that attends to its own token" in asked
 
@@ -307,7 +307,7 @@ def test_any_text_opens_it_and_another_model_too() -> None:
         assert steps_of(app)["frames"]
     app = opened(model="copy", text="dog red seven book Paris and so on")
     assert app.selectbox(key="train_of menu").value == "cross"
-    assert "follows the source in order" in panels_on(app)[0]["finding"]
+    assert "follows the source in order" in panels_on(app)[0]["details"][0]
     app = opened(model="minilm" if shipped_models.packaged() else "induction-no-norm")
     assert "has no training checkpoints" in told(app, "caption")
     last = shipped_models.card(app.session_state["model"])["steps"]

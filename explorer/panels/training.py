@@ -477,10 +477,11 @@ def checkpoints(
     )
     return Panel(
         title=words("title"),
-        finding=f"{_led(guesses, steps)} {says}" if guesses else says,
+        finding=_led(guesses, steps) if guesses else says,
         figures=(main, _grids(run.model, measures, at, chosen)),
         table=_columns(stages, courses, model_card.loss_curve(run.model)),
         details=(
+            *((says,) if guesses else ()),
             *more,
             *(evidence(chosen)[1:] if chosen else ()),
             *what_counts(),
