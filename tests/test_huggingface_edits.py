@@ -270,7 +270,7 @@ def test_vectors_of_another_text_are_put_in(kind: str, tiny_loaded: Callable) ->
     both = min(len(own), len(other))
     values = np.concatenate([other[:both], own[both:]])
     same = model.record(TEXT, edits.SetHead(values, 0, 1, attention), target)
-    np.testing.assert_allclose(head.streams[-1].resid, same.streams[-1].resid, atol=STORED)
+    np.testing.assert_allclose(head.streams[-1].resid, same.streams[-1].resid, atol=SUMMED)
     with pytest.raises(ValueError, match="no site"):
         model.record(TEXT, edits.PatchSite(SECOND, "9.attn.sum"), target)
 
