@@ -199,18 +199,22 @@ def test_ablating_a_head_moves_nothing(
 
     def tops() -> dict[str, float]:
         places = ".panel h2", ".panel .finding", ".flow-bar", ".flow-layer", ".flow-output"
-        return {place: page.locator(place).first.bounding_box()["y"] for place in places}
+        seen = {place: page.locator(place).first for place in places}
+        for each in seen.values():
+            expect(each).to_be_visible()  # drawn anew once what each word does has come
+        return {place: each.bounding_box()["y"] for place, each in seen.items()}
 
+    finding, is_out = page.locator(".panel .finding"), re.compile("^Without head")
     before = tops()
     page.keyboard.press("x")
-    page.wait_for_selector(".panel .finding:has-text('Without head')")
+    expect(finding).to_have_text(is_out)
     page.wait_for_selector("[data-test-script-state=notRunning]")
     note = page.locator(".st-key-edited .stMarkdownBadge:visible")
     expect(note).to_be_visible()
     assert tops() == before
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(note).not_to_be_visible()
-    expect(page.locator(".panel .finding")).not_to_contain_text("Without head")
+    expect(finding).not_to_have_text(is_out)
     assert tops() == before
 
 
