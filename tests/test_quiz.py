@@ -472,7 +472,10 @@ def masked(one, context):
 
 
 def alone(one, context):
-    """With every head out, another word changes nothing at a token, in any own model."""
+    """With every head out, another word changes nothing at a token, in any own model: a word that
+    heads could read."""
+    if one.form == "alone":
+        assert attention_of(one, context.recording).allowed[one.token, one.key]
     if one.form == "alone" and dict(one.address).get("edits"):
         edits = dict(one.address)["edits"]
         text = context.run.text

@@ -897,6 +897,8 @@ def feed_forward(on: AskedSentence) -> Iterator[Question]:
     layer = int(on.draw.integers(layers))
     form = on.pick(("cannot", "same", "alone"))
     token, key = on.two(on.content)
+    if form == "alone" and on.causal:  # a later word would change nothing with the heads in, either
+        key, token = sorted((token, key))
     about = on.question(FFN, form, token=token, key=key, layer=layer, interest=1.0)
     about = replace(
         about, page="feedforward", address=(("layer", str(layer)), ("token", str(token)))

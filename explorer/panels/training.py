@@ -918,15 +918,21 @@ def live(
     stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = training.most_informative(courses)
-    formed = chosen is not None and chosen.formed_at is not None
     names = (shared("loss_curve"), words("held_out"))
     layers, heads, width = size
     last = measures[-1]
     grid = _grid(last, words("grid"), chosen.at if chosen else None)
     says = words("none_yet")
-    if chosen and formed:
+    if chosen is not None and isfinite(chosen.scores[-1]):
         kind = sentences(CONCEPT, "kinds")(chosen.habit)
-        says = words("now", head=head_name(chosen.at), kind=kind)
+        says = words(
+            "now" if chosen.formed_at is not None else "so_far",
+            head=head_name(chosen.at),
+            kind=kind,
+            where=_where(chosen),
+            score=percent(chosen.scores[-1]),
+            chance=percent(chosen.chances[-1]),
+        )
     charts = _charts(list(zip(names, curves)), _score_lines(chosen), _where(chosen), None)
     one = lists[max(lists)]
     return Panel(
