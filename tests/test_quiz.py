@@ -475,7 +475,7 @@ def alone(one, context):
     """With every head out, another word changes nothing at a token, in any own model: a word that
     heads could read."""
     if one.form == "alone":
-        assert attention_of(one, context.recording).allowed[one.token, one.key]
+        assert attention_of(one, context.recording).allowed[0, one.token, one.key]
     if one.form == "alone" and dict(one.address).get("edits"):
         edits = dict(one.address)["edits"]
         text = context.run.text
