@@ -3,6 +3,8 @@ live, kept and explored."""
 
 from __future__ import annotations
 
+import re
+
 from driver import GRID, MARKS, Visitor
 from playwright.sync_api import expect
 from test_class_journey import leading
@@ -14,7 +16,7 @@ TWICE = "The red fox saw a small bird. The red fox saw a small bird."
 def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/training?model=induction&text={TWICE.replace(' ', '%20')}")
-    page.get_by_text("became an induction head between steps").wait_for()
+    page.get_by_text(re.compile("of its training on, the model")).first.wait_for()
     slider = page.get_by_role("slider", name="Step")
     slider.focus()
     page.keyboard.press("Home")

@@ -52,6 +52,8 @@ def lessons_tab(
     links = [(WORDS("close" if my_lesson else "own"), to)]
     title = WORDS("title", least=min(minutes), most=max(minutes))
     cards = [_card(run, name) for name in names]
+    if my_lesson:  # it was asked for, so it is in sight
+        _own_lesson(run, names)
     mounts.cards(
         [CardGroup(title, cards, "tall large", links)], "lesson_cards", partial(_begin, run)
     )
@@ -59,9 +61,7 @@ def lessons_tab(
         for name in names:
             label = WORDS("worksheet_of", title=lessons.written()[name]["title"])
             _worksheet(partial(lessons.on, run, name), name, label)
-    if is_open:
-        st.header(WORDS("yours"), anchor=False)
-        st.caption(WORDS("how"))
+    if is_open and not my_lesson:
         _own_lesson(run, names)
 
 
@@ -138,6 +138,8 @@ def _worksheet(lesson: Callable[[], Lesson], name: str, label: str) -> None:
 def _own_lesson(run: Run, names: Sequence[str]) -> None:
     """The lessons of the reader's own: which one is open, its steps in their order, and what can be
     done with them. names: the lessons of which one may be a copy."""
+    st.header(WORDS("yours"), anchor=False)
+    st.caption(WORDS("how"))
     if problem := visit.lesson_problem:
         visit.lesson_problem = ""
         st.warning(literal(problem))
