@@ -170,6 +170,9 @@ def test_a_struck_word_is_on_no_wall_and_no_students_screen(
     with wall.expect_popup() as window:
         wall.get_by_role("button", name="Speaker’s window").click()
     speaker, strike = window.value, "Strike “Rudeword”: wall and students no longer show it"
+    presses = speaker.locator(".class .presses").bounding_box()
+    answers = speaker.locator(".class .choices").bounding_box()
+    assert presses and answers and presses["y"] + presses["height"] <= answers["y"], "stay in sight"
     speaker.get_by_role("button", name=strike).click()
     expect(speaker.locator(".class .choice.struck .words")).to_have_text("Rudeword")
     present(wall)
