@@ -4,6 +4,7 @@ on, the question of a step in the students' own words, and what is left of both 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,6 +75,9 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     wall.locator(".lesson_bar .dot").nth(15).click()  # the answer
     for page, words in ((wall, "The class guessed “pizza” 1."), (desk, "Your guess “pizza” ")):
         expect(page.locator(".lesson_bar .says").last).to_contain_text(words)
+    wall.locator(".lesson_bar .dot").nth(17).click()  # the worksheet
+    way = desk.get_by_role("link", name="Open the worksheet")
+    expect(way).to_have_attribute("href", re.compile(r"/worksheet/lecture\?text="))
 
 
 @driver.browser_test
@@ -170,6 +174,9 @@ def test_a_struck_word_is_on_no_wall_and_no_students_screen(
     with wall.expect_popup() as window:
         wall.get_by_role("button", name="Speaker’s window").click()
     speaker, strike = window.value, "Strike “Rudeword”: wall and students no longer show it"
+    presses = speaker.locator(".class .presses").bounding_box()
+    answers = speaker.locator(".class .choices").bounding_box()
+    assert presses and answers and presses["y"] + presses["height"] <= answers["y"], "stay in sight"
     speaker.get_by_role("button", name=strike).click()
     expect(speaker.locator(".class .choice.struck .words")).to_have_text("Rudeword")
     present(wall)

@@ -39,6 +39,7 @@ export function codePicture(at) {
   return `${picture}`;
 }
 
+export const LINK = /^worksheet\/[\w-]+\?/; // the address of a page of this app that a step leads to
 export const PICTURE = /^panel\/[\w.]+\?/; // the address of a picture of this app, below its own
 
 /** @param {Storage} store @returns {Part | null} */

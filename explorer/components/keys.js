@@ -42,6 +42,10 @@ const TYPED =
   "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
 export const OWN = "button, a, summary, g.target, [data-cells], input"; // what has Space and Enter for itself
 
+/** True where the reader types. @param {Event} event */
+export const isTyping = (event) =>
+  Boolean(/** @type {HTMLElement} */ (event.composedPath()[0])?.closest?.(TYPED));
+
 /** True for a key that has a meaning where the focus is, outside of any panel. An open tab is open. @param {KeyboardEvent} event @param {Element} target */
 const isOwn = (event, target) =>
   [" ", "Enter"].includes(event.key)
@@ -54,7 +58,7 @@ export function hearKeys(view, mean) {
     const target = /** @type {Element} */ (event.composedPath()[0]);
     const inside = view.root.contains(target);
     if (!view.root.isConnected || view.aside || event.defaultPrevented || !plainKey(event)) return;
-    if (target.closest(TYPED)) return;
+    if (isTyping(event)) return;
     if (!inside && (!document.contains(target) || isOwn(event, target) || inProse(event))) return;
     const act = mean(event, inside ? target : null);
     if (!act) return;

@@ -5,7 +5,7 @@
 
 import { bus } from "./bus.js";
 import { go, requestedStep } from "./class_client.js";
-import { ROOT, send } from "./class_part.js";
+import { LINK, ROOT, send } from "./class_part.js";
 import { typesetAlone } from "./formula.js";
 import { bring } from "./in_sight.js";
 import { needsArrows, plainKey, rove } from "./keys.js";
@@ -16,7 +16,7 @@ import { sentences } from "./sentences.js";
 import { lettered } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
-/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, formula: string, typeset?: import("./formula.js").Node | null }} Item */
+/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, link?: string, formula: string, typeset?: import("./formula.js").Node | null }} Item */
 /** @typedef {{ id?: string, is_own?: boolean, title: string, minutes?: number, items: Item[] }} Lesson */
 
 const say = sentences("lesson");
@@ -202,6 +202,7 @@ function draw(view) {
     item.question && opening(view, `question ${want}`, item.question, item.answer),
     speaks && item.note && opening(view, `note ${want}`, say("note"), item.note),
     speaks && item.done && make("p", "done", say("done", { when: item.done })),
+    LINK.test(item.link || "") && leading(`${new URL(`${item.link}`, ROOT)}`),
     speaks && !view.header.of_class && speaking(),
   ].filter(Boolean);
   redraw(view, [
@@ -245,6 +246,12 @@ function draw(view) {
 /** A formula of a step: typeset, or the line of it where a class has sent that. @param {Item} item */
 const ownFormula = ({ formula, typeset }) =>
   typeset ? typesetAlone(typeset) : formula ? [make("p", "says", formula)] : [];
+
+/** The way to the page that a step speaks of; the step stays. @param {string} href */
+const leading = (href) =>
+  Object.assign(make("a", { href, data: { focus: "link" } }, say("worksheet")), {
+    target: "_blank",
+  });
 
 /** The press that opens the speaker's window, which the presenter hears. */
 const speaking = () =>

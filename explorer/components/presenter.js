@@ -7,16 +7,27 @@
 
 import { bus } from "./bus.js";
 import { requestedStep } from "./class_client.js";
-import { PICTURE, ROOT, codePicture, send, spelled, unfinished, wayIn } from "./class_part.js";
+import {
+  LINK,
+  PICTURE,
+  ROOT,
+  codePicture,
+  send,
+  spelled,
+  unfinished,
+  wayIn,
+} from "./class_part.js";
 import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { isPast, press } from "./class_step.js";
+import { decode } from "./codec.js";
 import { typeset, typesetAlone } from "./formula.js";
 import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
-import { inProse, plainKey } from "./keys.js";
+import { inProse, isTyping, plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
+import { resolved } from "./panel_layout.js";
 import {
   captionOf,
   content,
@@ -46,8 +57,6 @@ const FLOW = "[data-panel='architecture.flow']";
 const UNTITLED = ["steps", "flow", "paperfigure"]; // figures that name themselves
 const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
 const BESIDE = [40, 36, 32, 29, 26, 24, 22, 20]; // the same beside a picture
-const PAPER = "width=12cm&caption=no"; // of a proof: large type
-const LINK = /^worksheet\/[\w-]+\?/; // the address of a page of this app that a step leads to
 const LEAST = 0.44; // of the screen, for the picture below a formula with its numbers
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
@@ -109,7 +118,7 @@ function listen(view) {
 
 /** @param {View} view @param {KeyboardEvent} event */
 function pressed(view, event) {
-  if (!plainKey(event) || typing(event) || (!bus.now.presenter && inProse(event))) return;
+  if (!plainKey(event) || isTyping(event) || (!bus.now.presenter && inProse(event))) return;
   if (acts(view, event.key.length === 1 ? event.key.toLowerCase() : event.key))
     event.preventDefault();
 }
@@ -172,16 +181,6 @@ function tells(view) {
   const { at } = bus.now.steps;
   view.tells = view.tells === at ? undefined : at;
   present(view);
-}
-
-/** True where the reader types. @param {Event} event */
-function typing(event) {
-  const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  return Boolean(
-    inner?.closest?.(
-      "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]",
-    ),
-  );
 }
 
 /** @param {View} view */
@@ -388,15 +387,15 @@ function vote(view) {
 /** The code of a class on the first step of a lesson, and of the page that a step leads to. @param {any} steps */
 function codeOf({ at, link }) {
   const { lesson } = bus.now;
-  const to = link && LINK.test(link) ? `${new URL(link, ROOT)}` : "";
+  const to = LINK.test(link) ? new URL(link, ROOT) : undefined;
   if (!to && (at || !lesson?.key || lesson.over)) return [];
-  const own = to ? undefined : wayIn(lesson.code);
-  const src = own ? own.picture : codePicture(to);
-  const image = make("img", { src, alt: classroom("qr_code") });
+  const { address, picture } = to
+    ? { address: to.host + to.pathname, picture: codePicture(`${to}`) }
+    : wayIn(lesson.code);
   return [
-    image,
-    make("p", "code", own ? spelled(lesson.code) : ""),
-    make("p", "", own?.address || to.split("?")[0].replace(/^https?:\/\//, "")),
+    make("img", { src: picture, alt: classroom("qr_code") }),
+    make("p", "code", to ? "" : spelled(lesson.code)),
+    make("p", "", address.replaceAll("/", "/\u200b")),
   ];
 }
 
@@ -486,7 +485,7 @@ function present(view) {
 /**
  * What is shown, for the speaker's window. @param {View} view
  * @param {string | null} [svg] of the picture, null while it is drawn
- * @param {{ asks?: string, words?: string[], rows?: import("./class_answers.js").Row[], proof?: string, beside?: any }} [more] what stands in the place of the picture, and beside it
+ * @param {{ asks?: string, words?: string[], rows?: import("./class_answers.js").Row[], beside?: any }} [more] what stands in the place of the picture, and beside it
  */
 function shows({ head, caption }, svg = "", more = {}) {
   const dark = page.getAttribute(ON) === "blank";
@@ -532,31 +531,58 @@ const votes = ({ says, asks, caption, rows }) =>
     caption && make("p", "", caption),
   ].filter(Boolean);
 
-/** A panel: its finding, its figures in large type, and what they are of. @param {View} view @param {View} panel */
-function presentPanel(view, panel) {
+/** The panel that shows the true answer of a step, once the answer is shown: undefined until it is here. @param {View} view @param {View} panel in whose place it stands */
+function proven(view, panel) {
+  const { proof = "" } = bus.now.steps || {};
+  if (!PICTURE.test(proof) || !vote(view)?.told) return undefined;
+  if (view.proof?.of !== proof) prove(view, proof);
+  const { header, blocks } = view.proof;
+  const figures = header && resolved(header.figures, blocks);
+  return figures && { header, figures, look: panel.look, formulas: { filled: true } };
+}
+
+/** Fetch the panel of such an address, and show it. @param {View} view @param {string} of */
+async function prove(view, of) {
+  view.proof = { of };
+  const panel = await fetch(new URL(of.replace(".svg?", ".bin?"), ROOT))
+    .then((answer) => answer.arrayBuffer())
+    .then(decode)
+    .catch(() => undefined); // asked for again with the next answer
+  if (view.proof.of !== of) return;
+  view.proof = panel && { ...panel, of };
+  if (panel && bus.now.presenter) present(view);
+}
+
+/** A panel: its finding, its figures in large type, and what they are of; the proof of an answer in its place. @param {View} view @param {View} own */
+function presentPanel(view, own) {
+  const proof = proven(view, own);
+  const panel = proof || own;
   const { header, figures } = panel;
   const steps = figures.find((/** @type {any} */ each) => each.go);
   const walk = (/** @type {number} */ by) => {
     // The beam of a flow has no frames, and keeps to its own ends.
     steps.go(clamp(steps.current + by, 0, (steps.frames?.length ?? Infinity) - 1));
-    presentPanel(view, panel);
+    presentPanel(view, own);
   };
   view.walk = steps && walk;
   view.shown = about(view.picture);
   // While no word is selected, the panel of a head says to select one.
   const wordless = header.panel === "attention.head" && !/\d/.test(header.finding);
-  const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
+  const found = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
   const frame = steps?.frames?.[steps.current];
   const { filled: isFilled } = panel.formulas;
   const focus = frame?.focus || header.focus;
+  const { steps: at } = bus.now;
+  // A step's words are about its own picture.
+  const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = (!proof && at) || {};
   const set = (/** @type {boolean} */ inNumbers) =>
     view.formulas.replaceChildren(
+      ...(ownFormula ? typesetAlone(ownFormula) : []),
       ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
     );
   set(isFilled);
-  const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = bus.now.steps || {};
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
-  const said = [guess, frame?.sentence || own || header.title].filter(Boolean).join(" ");
+  const said = [guess, frame?.sentence || found || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
   const step = heading?.replace(/[.?!]?$/, (/** @type {string} */ end) => end || ".");
   const whole = step && !said.startsWith(step) ? `${step} ${said}` : said;
@@ -565,30 +591,20 @@ function presentPanel(view, panel) {
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
   if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
-  if (ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // The picture has its part of the screen; where numbers would take of that, they come on a press.
   const isSmall = view.plate.clientHeight < LEAST * innerHeight;
   view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
   if (view.spared) set(false);
-  if (view.spared && ownFormula) view.formulas.prepend(...typesetAlone(ownFormula));
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
   const shown = named ? figures : [{ ...first, title: header.title }, ...others];
   // The words that a step of a lesson names have their rows.
-  const ofStep = `${heading} ${bus.now.steps?.says}`.match(/“[^”]*”/g) || [];
+  const ofStep = `${at?.heading} ${at?.says}`.match(/“[^”]*”/g) || [];
   const says = [...(header.says || []), ofStep.join(" ")];
   fits(view.aside, BESIDE);
   const beside = vote(view);
   shows(view, null, { beside });
-  const { proof } = bus.now.steps || {};
-  if (beside?.told && PICTURE.test(proof)) {
-    const src = `${new URL(proof, ROOT)}&${PAPER}`;
-    view.formulas.replaceChildren(); // it has its own
-    view.size = sizeOf(view.plate);
-    shows(view, "", { beside, proof: `${proof}&${PAPER}` });
-    return view.plate.replaceChildren(make("img", { class: "proof", src, alt: header.title }));
-  }
   drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }

@@ -183,8 +183,8 @@ function draw() {
   const isScanned = shown.phone && own.showsCode; // in the place of what comes
   redraw(view, [
     top(shown),
-    make("div", "left", ...wall(shown), ...step(shown.steps)),
-    make("div", "right", !isScanned && next(shown.steps), ofClass(lesson), phone(shown)),
+    make("div", "column", ...wall(shown), ...step(shown.steps)),
+    make("div", "column", !isScanned && next(shown.steps, lesson), ofClass(lesson), phone(shown)),
     foot(shown, lesson),
     heard,
   ]);
@@ -272,9 +272,8 @@ function wall({ on, slide }) {
 }
 
 /** The picture of a slide, or the question with its answers that stands in its place. @param {Partial<import("./speaker_wall.js").Slide>} slide */
-function plate({ svg, proof = "", asks, words = [], rows = [] }) {
-  const picture = own.picture || (PICTURE.test(proof) && `${new URL(proof, ROOT)}`);
-  if (picture) return [make("img", { src: picture, alt: "" })];
+function plate({ svg, asks, words = [], rows = [] }) {
+  if (own.picture) return [make("img", { src: own.picture, alt: "" })];
   const empty = svg === "" && !rows.length ? say("no_picture") : "";
   const offered = words.map((each) => make("span", "", each));
   return [
@@ -301,11 +300,13 @@ const aside = ({ says, asks, rows }) =>
 /** What is there for the speaker on a step. @param {any} steps */
 function step(steps) {
   if (!steps) return [];
-  const { note, question, answer } = steps;
+  const { says, note, question, answer } = steps;
   return [
     make(
       "section",
       "",
+      about(say("says")),
+      make("p", { class: "says", dir: "auto" }, ...lettered(says)),
       about(say("note")),
       make("p", { class: "note", dir: "auto" }, ...lettered(note || say("no_note"))),
     ),
@@ -320,8 +321,8 @@ function step(steps) {
   ];
 }
 
-/** The step that comes. @param {any} steps */
-function next(steps) {
+/** The step that comes; a vote has the room of its picture. @param {any} steps @param {any} lesson */
+function next(steps, lesson) {
   if (!steps) return undefined;
   const { next } = steps;
   if (!next) return make("section", "next", about(say("last")));
@@ -329,6 +330,7 @@ function next(steps) {
   const isDue = own.picture || own.shown?.slide?.svg === "" || !own.shown?.on;
   const picture =
     isDue &&
+    !lesson?.question &&
     PICTURE.test(next.picture) &&
     make("img", { src: `${new URL(next.picture, ROOT)}`, alt: "" });
   if (picture) picture.onerror = () => picture.remove(); // of a recording, or where the server is full
@@ -367,7 +369,6 @@ function ofClass(lesson) {
     way,
     make("h3", "", say("vote"), make("span", "about", state)),
     make("p", { class: "voted", dir: "auto" }, question.text),
-    answerList(rows, { leads: lesson }),
     make(
       "div",
       "presses",
@@ -376,6 +377,7 @@ function ofClass(lesson) {
       !revealed && button("a", bar("vote_again"), "", "A"),
       button("t", bar("take_away"), "", "T"),
     ),
+    answerList(rows, { leads: lesson }),
   );
 }
 

@@ -11,9 +11,9 @@ import { press } from "./class_step.js";
 /**
  * A slide: its headline, what stands below it, and its picture as SVG, "" where it is none that can be sent, null
  * while it is drawn. `asks`, `words` and `rows`: a question in its place, what is offered and how it was answered;
- * `proof`: the address of its answer's picture; `beside`: a question with its answers; `training`: what a live training does on a press; `dark`: the wall is black.
+ * `beside`: a question with its answers; `training`: what a live training does on a press; `dark`: the wall is black.
  * @typedef {{ head: string, caption: string, svg: string | null, paper: string, ink: string, dark: boolean,
- *   asks: string, words?: string[], rows?: any[], proof?: string, beside?: any, training?: string }} Slide
+ *   asks: string, words?: string[], rows?: any[], beside?: any, training?: string }} Slide
  * What a speaker's window shows. `on`: the wall presents; `began`: when the clock began, in ms.
  * @typedef {{ wall: string, on: boolean, began: number, slide?: Slide, steps?: any, lesson?: any,
  *   phone?: { code: string, watch: string } }} Shown
