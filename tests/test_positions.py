@@ -198,6 +198,19 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(model: OwnModel) -
     assert found.unmatched_first == found.unmatched_second == ()
 
 
+def test_pieces_move_together_and_a_special_token_moves_with_none() -> None:
+    special = [True, False, False, False, False, True]
+    for seed in range(20):
+        order = ShuffleTokens(seed, "2-3").order(special).tolist()
+        assert sorted(order) == list(range(6)) and (order[0], order[5]) == (0, 5)
+        assert order.index(3) == order.index(2) + 1
+        for asked in ("0-9", "4-999999", "3-1"):
+            order = ShuffleTokens(seed, asked).order(special).tolist()
+            assert sorted(order) == list(range(6)) and (order[0], order[5]) == (0, 5)
+    with pytest.raises(ValueError, match="no list of places"):
+        Run("encoder", TEXT, (ShuffleTokens(1, "9" * 5_000),)).recording()
+
+
 def test_a_shuffle_moves_a_token_and_is_the_same_each_time(small_model: OwnModel) -> None:
     for n in range(2, 6):
         special = [True, *[False] * n, True]

@@ -1053,7 +1053,9 @@ class ShuffleTokens(InputEdit):
         spans = {int(each[0]): int(each[-1]) for each in listed if len(each) > 1}
         blocks, at = list[list[int]](), 0
         while at < len(special):
-            end = min(max(spans.get(at, at), at), len(special) - 1)
+            end, last = at, min(spans.get(at, at), len(special) - 1)
+            while end < last and not (special[at] or special[end + 1]):
+                end += 1
             blocks.append(list(range(at, end + 1)))
             at = end + 1
         stays = [len(each) == 1 and (special[each[0]] or each[0] in kept) for each in blocks]
@@ -1075,7 +1077,7 @@ class ShuffleTokens(InputEdit):
     def value_error(self) -> str:
         if self.seed < 0:
             return f"{self} has a negative seed; seeds count from 0"
-        is_list = re.fullmatch(r"(\d+(-\d+)?(\.\d+(-\d+)?)*)?", self.stay)
+        is_list = re.fullmatch(r"(\d{1,6}(-\d{1,6})?(\.\d{1,6}(-\d{1,6})?)*)?", self.stay)
         return "" if is_list else f"{self}: {self.stay!r} is no list of places such as 2.7.9-11"
 
 

@@ -335,9 +335,11 @@ class CachedModel(Model):
         """The words of several pieces that the likeliest tokens after one of a recording's begin,
         by the token. also: further tokens, however likely each is."""
         scores = self.logits(recording, recording.streams[-1].name, token)
-        words = self.predicted_words(recording, whole_words.likely_tokens(scores), token=token)
+        likely = whole_words.likely_tokens(scores)
+        words = self.predicted_words(recording, likely, token=token)
+        read = {id for id, _ in whole_words.followed_tokens(self.uncached, likely)}
         p = softmax(scores)
-        further = [(id, float(p[id])) for id in also if id not in words]
+        further = [(id, float(p[id])) for id in also if id not in read]
         return words | self.predicted_words(recording, further, len(further), token, least=0)
 
 

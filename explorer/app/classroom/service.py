@@ -95,7 +95,7 @@ def _tally(
 
 def _struck(fields: dict[str, str]) -> set[str]:
     """The words that the teacher of a class struck, in lower case."""
-    return {*fields["struck"].split("\n")} - {""}
+    return {*fields.get("struck", "").split("\n")} - {""}
 
 
 def _for_role(tally: list[Any] | None, struck: set[str], role: str) -> list[Any] | None:
