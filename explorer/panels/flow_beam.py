@@ -229,7 +229,7 @@ def told(race: Race, plain: Recording, drawn: Run, source: str) -> BeamFacts:
         len(now.way.layers),
         now.asked,
         source,
-        now.prediction.numbers,
+        replace(now.prediction, also=race.core).numbers,
         race.temperature,
         _ending(race, plain, drawn),
     )

@@ -56,7 +56,7 @@ class Prediction:
     """Prediction at a token, by kind: "next", the word that is "masked", the one at a
     "typed" mask token, or the one that the model has "seen" there. plain: the stream without masked
     words. words: the most likely ones, and the actual word, whose id is None where there is
-    none."""
+    none. also: further tokens (id) whose words are read with those of the likeliest."""
 
     at: StreamSelection
     plain: Stream
@@ -65,13 +65,14 @@ class Prediction:
     words: tuple[Word, ...]
     labels: dict[int, str]
     actual: int | None
+    also: tuple[int, ...] = ()
 
     @cached_property
     def whole(self) -> dict[int, WholeWord]:
         """The words of several pieces that tokens begin: to read them takes passes of their own."""
         recording = self.at.recording
         is_next = self.kind == "next"
-        return loaded(recording).words_after(recording, self.at.token) if is_next else {}
+        return loaded(recording).words_after(recording, self.at.token, self.also) if is_next else {}
 
     @property
     def answer(self) -> tuple[str, str]:

@@ -311,8 +311,27 @@ class CachedModel(Model):
         """The words of several pieces that begin with the likeliest tokens after one of a
         recording's, by the token, as `models.tokens.whole_words`; none for a long text, for an
         edited run, and where a part of the text is read as other tokens."""
+        followed = whole_words.followed_tokens(self.uncached, next_tokens, limit, least)
+        return self._words_begun(recording, followed, token)
+
+    def words_after(
+        self, recording: Recording, token: int, also: Iterable[int] = ()
+    ) -> dict[int, WholeWord]:
+        """The words of several pieces that the likeliest tokens after one of a recording's begin,
+        by the token. also: further tokens, however likely each is; all are followed at once."""
+        scores = self.logits(recording, recording.streams[-1].name, token)
+        p = softmax(scores)
+        followed = whole_words.followed_tokens(self.uncached, whole_words.likely_tokens(scores))
+        rest = [(id, float(p[id])) for id in sorted(set(also) - {id for id, _ in followed})]
+        further = whole_words.followed_tokens(self.uncached, rest, len(rest), least=0)
+        return self._words_begun(recording, (*followed, *further), token)
+
+    def _words_begun(
+        self, recording: Recording, followed: tuple[tuple[int, float], ...], token: int
+    ) -> dict[int, WholeWord]:
+        """The words of several pieces that tokens after one of a recording's begin, by the token.
+        followed: the tokens with their probabilities."""
         model, n = self.uncached, len(recording.streams[-1].tokens)
-        followed = whole_words.followed_tokens(model, next_tokens, limit, least)
         if not followed or recording.edits or n > MAX_COMPLETED:
             return {}
         n_read = token % n + 1
@@ -328,19 +347,6 @@ class CachedModel(Model):
         if is_hurrying() and not has_memo(recording, key):
             return {}
         return memo(recording, key, lambda: in_slot(make))
-
-    def words_after(
-        self, recording: Recording, token: int, also: Sequence[int] = ()
-    ) -> dict[int, WholeWord]:
-        """The words of several pieces that the likeliest tokens after one of a recording's begin,
-        by the token. also: further tokens, however likely each is."""
-        scores = self.logits(recording, recording.streams[-1].name, token)
-        likely = whole_words.likely_tokens(scores)
-        words = self.predicted_words(recording, likely, token=token)
-        read = {id for id, _ in whole_words.followed_tokens(self.uncached, likely)}
-        p = softmax(scores)
-        further = [(id, float(p[id])) for id in also if id not in read]
-        return words | self.predicted_words(recording, further, len(further), token, least=0)
 
 
 # What a model computes of a recording, kept beside it.
