@@ -362,7 +362,7 @@ def test_two_models_beside_each_other_say_whether_they_agree(text: str, title: s
     assert panel.finding.startswith(f"{title}. ")
     (on,) = shared_votes(*(read_once(each).record(text) for each in ("encoder", "minilm")))
     n = sum(each.noun == vote.noun for vote in on for each in vote.ballots)
-    assert f" {n} of 6 vote " in panel.finding and panel.finding.count("right in") == 1
+    assert f" {n} of 6 heads vote so; " in panel.finding and panel.finding.count("right in") == 1
     assert [each.side for each in picture.votes] == [0, 0, 0, 1, 1, 1]
     assert [name for name, _ in picture.sides] == ["encoder", "minilm"]
     for name, model in enumerate(("encoder", "minilm")):

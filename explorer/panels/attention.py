@@ -354,8 +354,12 @@ def votes(
     right = findings_text.right(recording.model.fingerprint, vote.n_votes, len(vote.ballots))
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (f"{says}.", unread or right, words("hint")))),
-        figures=(replace(figure, row=row),),
+        finding=" ".join(filter(None, (f"{says}.", unread or words("hint")))),
+        figures=(
+            replace(
+                figure, row=row, bar=figure.bar if unread else f"{figure.bar} {right}".rstrip()
+            ),
+        ),
         table=vote_lines.vote_columns([vote]),
         details=words.lines("details"),
         caption=(words("caption"),),
@@ -442,28 +446,16 @@ def reads(
         )
         lines.append(line)
     figure = vote_lines.sentence_lines(recording, of.query, read.row, lines)
-    n = int((groups.of == read.keys[0]).sum())
-    where = words(
-        "where",
-        heads=len(selection.heads),
-        together=words("together", n=n) if n > 1 else "",
-        share=whole_percent(read.weights[0]),
-        uniform=whole_percent(read.uniform),
-        **at,
+    bar = words(
+        "bar", word=word, heads=len(selection.heads), uniform=whole_percent(read.uniform), **at
     )
     unread = findings_text.unread(unread_part(recording.model.name, recording.text))
     says = says_of_read(selection, read, findings_text.quoted)
     hint = sentences(CONCEPT, "votes")("hint")
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (f"{says}.", where, unread, hint))),
-        figures=(
-            replace(
-                figure,
-                bar=words("bar", word=word, **at),
-                row=(groups.starts[read.row], *of.pattern.shape[2:]),
-            ),
-        ),
+        finding=" ".join(filter(None, (f"{says}.", unread or hint))),
+        figures=(replace(figure, bar=bar, row=(groups.starts[read.row], *of.pattern.shape[2:])),),
         table={"word": [groups.labels[each] for each in read.keys], "weight": list(read.weights)},
         details=words.lines("details"),
         caption=(words("caption"),),

@@ -432,22 +432,16 @@ def votes(
     )
     rows = {each.a.row for each in found}
     divided = " ".join(filter(None, map(_divided, on, names)))
+    right = _tested(on, (a, b), names)
+    says = _unread_by_one(a, b) or divided or f"{_vote_counts(on)}{right and f'; {right}'}."
+    further = (f"{right[:1].upper()}{right[1:]}.",) if right and divided else ()
+    taught = _taught((run.model, other.model), on, names)
     return Panel(
         title=words("title"),
-        finding=" ".join(
-            filter(
-                None,
-                (
-                    f"{_outcome(on, label, names)}.",
-                    divided or _vote_counts(on),
-                    *_doubts(a, b, on, names),
-                    *_taught((run.model, other.model), on, names),
-                ),
-            )
-        ),
+        finding=f"{_outcome(on, label, names)}. {says}",
         figures=(vote_lines.sentence_votes(a, stream, sides, has_bars=False, rows=rows),),
         table=vote_lines.vote_columns(on, names),
-        details=words.lines("details"),
+        details=(*further, *taught, *words.lines("details")),
         caption=(words("run", model=b.model.name, weights=b.model.fingerprint),),
         file="votes",
     )
@@ -487,12 +481,11 @@ def _reads_of_both(run: Run, other: Run, token: int | None) -> Panel:
     says = words(name, other_key=labels[1], other=names[1], **slots)
     heads = {"a": lines[0].head, "b": lines[1].head, "p": lines[0].number, "q": lines[1].number}
     where = words("read_in", name=names[0], other=names[1], **heads)
-    language = next(filter(None, (unread_part(each.model.name, a.text) for each in (a, b))), "")
     drawn = vote_lines.sentence_lines(a, a.streams[0].name, row, lines)
     label = groups.labels[row]
     return Panel(
         title=words("title_read"),
-        finding=" ".join(filter(None, (f"{says}.", where, unread(language)))),
+        finding=f"{says}. {_unread_by_one(a, b) or where}",
         figures=(replace(drawn, sides=tuple(zip(names, (_reads(a, label), _reads(b, label))))),),
         table={
             "model": list(names),
@@ -552,21 +545,20 @@ def _taught(models: tuple[str, str], on: SharedVote, names: tuple[str, str]) -> 
             yield sentences(CONCEPT, "votes")("taught", **slots)
 
 
-def _doubts(a: Recording, b: Recording, on: SharedVote, names: tuple[str, str]) -> Iterator[str]:
-    """Notes: how often such votes of both models are right, and that a text holds what one has not
-    read."""
-    if language := next(
-        filter(None, (unread_part(each.model.name, a.text) for each in (a, b))), ""
-    ):
-        yield unread(language)
-        return
-    both = zip((a, b), on)
-    tests = [
-        each for each in (tested_votes(of.model.fingerprint, v.n_votes) for of, v in both) if each
-    ]
-    if len(tests) == 2:
-        counts = dict(zip(("a", "n_a", "b", "n_b"), (*tests[0], *tests[1])))
-        yield sentences(CONCEPT, "votes")("right", name=names[0], other=names[1], **counts)
+def _unread_by_one(a: Recording, b: Recording) -> str:
+    """That a text holds a language which one of two models has not read; "" for none."""
+    parts = (unread_part(each.model.name, a.text) for each in (a, b))
+    return unread(next(filter(None, parts), ""))
+
+
+def _tested(on: SharedVote, both: tuple[Recording, Recording], names: tuple[str, str]) -> str:
+    """The share of test sentences in which such votes of two models are right, in words that follow
+    others; "" where that was not measured."""
+    counts = [tested_votes(of.model.fingerprint, vote.n_votes) for of, vote in zip(both, on)]
+    if not all(counts):
+        return ""
+    slots = dict(zip(("a", "n_a", "b", "n_b"), (n for each in counts if each for n in each)))
+    return sentences(CONCEPT, "votes")("right", name=names[0], other=names[1], **slots)
 
 
 def _noun(vote: Vote) -> str:
