@@ -453,6 +453,18 @@ def test_under_an_edit_both_chances_are_the_models_own(
     assert figure.edits and from_line(figure.edits) == (edit,)
 
 
+def test_what_rises_has_the_chances_of_its_lane_at_every_temperature() -> None:
+    run, rises = Run("decoder", WAITER).under((HideWord(2),)), 0
+    for temperature in (0.5, 1.0, 1.5):
+        panel = architecture.flow(run, 7, beam="end", temperature=temperature)
+        lanes = {each.label: each for each in panel.figures[0].lanes}
+        for word, were, now in re.findall(r"“([^”]+)” rises from (\S+) to (\S+%)", panel.finding):
+            rises += word in lanes
+            one = lanes.get(word)
+            assert one is None or (one.was_text, one.text) == (were, now)
+    assert rises
+
+
 def test_a_curve_is_as_much_smaller_under_an_edit_as_its_update() -> None:
     run, token = Run("encoder", WAITER), 7
     edited = run.under((ZeroHead(1, 7),))

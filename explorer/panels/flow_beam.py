@@ -478,7 +478,7 @@ def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
     out = interventions.taken_out(plain, edits) or WORDS("edits")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
         out = WORDS("head", layer=edits[0].layer, head=edits[0].head)
-    own = [each.prediction.of.own for each in (race.before, race.now)]
+    own = [each.drawn(race.temperature).drawn for each in (race.before, race.now)]
     rises = _rises(race.now, race.answer, lead, *own)
     return Ending(lead, race.answer, None, out, rises)
 
