@@ -39,9 +39,9 @@ def test_pieces_are_words_together() -> None:
 def test_the_word_that_is_told_of_is_new_and_of_content() -> None:
     asked = spoken("What", "is", "the", "capital", "of", "Nepal", "?")
     said = spoken("The", "capital", "of", "Nepal", "is", "Kathmandu", ".")
-    assert opening.told_word(asked, said) == 5
-    assert opening.told_word(asked, said[:5]) is None
-    assert opening.told_word(asked, spoken(".", "!", "?")) is None
+    assert opening.answer_word(asked, said) == 5
+    assert opening.answer_word(asked, said[:5]) is None
+    assert opening.answer_word(asked, spoken(".", "!", "?")) is None
 
 
 def test_the_head_brings_much_and_reads_a_word_of_content() -> None:

@@ -175,8 +175,8 @@ def resting(run: Run) -> FindMeasure:
 def disagreement(run: Run, other: str) -> FindMeasure:
     """The number of tested heads that name the noun of a pronoun, the lesser of two models; 0 where
     they name the same, or one of them none."""
-    labels, said = _said_noun(run)
-    _, said_there = _said_noun(Run(other, run.text))
+    labels, said = _voted_noun(run)
+    _, said_there = _voted_noun(Run(other, run.text))
     if said is None or said_there is None or said[1] == said_there[1]:
         return FindMeasure(0.0, {})
     (pronoun, noun, n_votes), (_, noun_there, n_votes_there) = said, said_there
@@ -222,7 +222,7 @@ def reads(run: Run, layer: int, head: int, word: str) -> FindMeasure:
     return FindMeasure(weight, {"words": [word, grouped.labels[-1]], "arcs": [[1, 0, 0]]})
 
 
-def _said_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
+def _voted_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
     """The words of a text, and of the clearest vote its pronoun and its noun by their places among
     these, with the number of votes; None where no noun is named."""
     recording = run.recording()

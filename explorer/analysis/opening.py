@@ -226,7 +226,7 @@ def _divided(
 # ---- a word --------------------------------------------------------------------------------------
 
 
-def found_word(recording: Recording, of: Attention) -> int | None:
+def opened_word(recording: Recording, of: Attention) -> int | None:
     """The word that every tab opens on, as a row of an attention: the pronoun of its vote, else the
     word that its strongest finding is about; None where there is none, and without a vote of a long
     text, whose findings would keep a page waiting."""
@@ -239,10 +239,10 @@ def found_word(recording: Recording, of: Attention) -> int | None:
 
 
 def word(recording: Recording, stream: Stream) -> int:
-    """The token of a tab about one word: the `found_word` of an attention of the stream, else the
+    """The token of a tab about one word: the `opened_word` of an attention of the stream, else the
     last whole word, else the first token."""
     of_stream = (each for each in recording.attention if each.query == stream.name)
-    found = (found_word(recording, each) for each in of_stream)
+    found = (opened_word(recording, each) for each in of_stream)
     first = next((each for each in found if each is not None), None)
     return (predictions.default_masked_word(stream) or 0) if first is None else first
 
@@ -429,7 +429,7 @@ def compared(recording: Recording) -> int:
     stream, kind = recording.streams[-1], recording.model.kind
     if kind != "encoder":
         return 0 if kind == "encoder-decoder" else predicted(recording)
-    found = found_word(recording, recording.attention[0])
+    found = opened_word(recording, recording.attention[0])
     if found is not None and not stream.special[found]:
         return found
     return predictions.default_masked_word(stream, loaded(recording).capabilities.mask) or 0
@@ -437,13 +437,13 @@ def compared(recording: Recording) -> int:
 
 def masked_word(recording: Recording) -> int | None:
     """The token that a model that fills in words masks: the first typed mask, else the
-    `found_word`, where it is whole, else the last whole word; None for none."""
+    `opened_word`, where it is whole, else the last whole word; None for none."""
     stream = recording.streams[0]
     mask = loaded(recording).capabilities.mask
     first = predictions.default_masked_word(stream, mask)
     if first is None or predictions.typed_masks(stream, mask):
         return first
-    found = found_word(recording, recording.attention[0])
+    found = opened_word(recording, recording.attention[0])
     if found is None or stream.special[found] or predictions.is_piece(stream.tokens, found):
         return first
     return found
@@ -667,7 +667,7 @@ def guesses(recording: Recording, stream: str, token: int, layers: bool) -> Gues
 # ---- an answer -----------------------------------------------------------------------------------
 
 
-def told_word(asked: Sequence[SpokenWord], answered: Sequence[SpokenWord]) -> int | None:
+def answer_word(asked: Sequence[SpokenWord], answered: Sequence[SpokenWord]) -> int | None:
     """The word of an answer that is told of, as its place: the first word of content that is not
     one of the question; None for none."""
     known = {each.label.casefold() for each in asked}

@@ -217,7 +217,7 @@ def flow(
         is_across = race is not None and not race.now.way.is_first
         words = plain.streams[0].tokens
         source = words[place_of("token", token, len(words))] if is_across else ""
-        return panel, flow_beam.told(race, plain, drawn, source) if race else None
+        return panel, flow_beam.beam_facts(race, plain, drawn, source) if race else None
 
     panel, told = memo(run.recording(), ("flow", run.target, *choices), make)
     machine = panel.figures[0]
@@ -705,7 +705,7 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 finding = _about_focus(plain, way, focus)
                 stops.append(FlowStop(finding, own.levels, own.switch))
                 continue
-            found = flow_beam.head_told(race, at) if at in race.slow else None
+            found = flow_beam.answering_head(race, at) if at in race.slow else None
             if found is not None and view.focus.head is None:
                 own = replace(_of_answer(own, found), focus=focus)
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")

@@ -159,7 +159,7 @@ class TwoRuns:
         one, other = (_shortened(", ".join(each)) for each in parts)
         return one, other
 
-    def told(self, at: int) -> str:
+    def side_name(self, at: int) -> str:
         """A side as a sentence names it: by its model, or what is edited in it, or its words."""
         words, each = sentences(CONCEPT, "shared"), (self.a, self.b)[at]
         if self.a.model.name != self.b.model.name:
@@ -348,7 +348,7 @@ def _word_of_finding(run: Run, chosen: Mapping[str, Any]) -> int | None:
     """The word of the strongest finding where both texts are the same."""
     recording, other = run.recording(), chosen.get("other")
     is_one_text = other is None or other.recording().text == recording.text
-    return opening.found_word(recording, recording.attention[0]) if is_one_text else None
+    return opening.opened_word(recording, recording.attention[0]) if is_one_text else None
 
 
 LayerOfA = Annotated[int, replace(LAYER, suits=_of_a(0))]
@@ -387,7 +387,7 @@ def _voted_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
     if found is None:
         of = run.recording().attention[0]
         token, link = (
-            opening.found_word(run.recording(), of),
+            opening.opened_word(run.recording(), of),
             opening.word_link(run.recording(), of.name),
         )
         return link.token if token is None and link else token
@@ -705,7 +705,7 @@ def _most_different(two: TwoRuns, selected: Head) -> str:
     if two.paired[most] == 0:
         return words("equal") + _reason_of_mask(two)
     change = comparison.largest_row_change(two.patterns, most, most)
-    sentence = words("differs", layer=most[0], head=most[1], b=two.told(1), **_moved(change))
+    sentence = words("differs", layer=most[0], head=most[1], b=two.side_name(1), **_moved(change))
     if selected == most:
         return sentence
     distance = fixed(float(two.paired[selected]))
@@ -995,13 +995,13 @@ def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Pa
 
 def _predicted(two: TwoRuns, both: Sequence[SidePrediction]) -> str:
     """Both predictions in a sentence; "" where neither model has one."""
-    words, (a, b), other_side = sentences(CONCEPT, "heads"), both, two.told(1)
-    side = two.told(0)
+    words, (a, b), other_side = sentences(CONCEPT, "heads"), both, two.side_name(1)
+    side = two.side_name(0)
     side = side if two.a.model.name != two.b.model.name else side[:1].upper() + side[1:]
     if a.words and b.words:
         (word, p), (other, q) = a.words[0], b.words[0]
         if word == other:
-            slots = {"a": two.told(0), "b": other_side, "p": tenths(p), "q": tenths(q)}
+            slots = {"a": two.side_name(0), "b": other_side, "p": tenths(p), "q": tenths(q)}
             return words("both_predict", word=word, **slots)
         slots = {"a": side, "b": other_side, "p": tenths(p), "q": tenths(q)}
         return words("predict", word=word, other=other, **slots)

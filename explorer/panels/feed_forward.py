@@ -120,7 +120,7 @@ def units(
     written = {} if is_covered else _words_of(selection, hidden, listed)
     least = flow.least_cosine(model, hidden.rows.shape[1]) if any(written.values()) else None
     named = {
-        each: [] if least is None else _words_said(selection, words, least)
+        each: [] if least is None else _written_words(selection, words, least)
         for each, words in written.items()
     }
     nearest, top = written.get(unit, []), int(order[0])
@@ -141,7 +141,7 @@ def units(
     }
     return Panel(
         title=words("title", layer=layer),
-        finding=_told_of(words, slots, answer, named.get(unit, []), top, float(shares[top])),
+        finding=_unit_sentences(words, slots, answer, named.get(unit, []), top, float(shares[top])),
         figures=(
             _units(shares, listed, unit, named, model.capabilities.ffn_biases, selection.word),
             _tokens(selection, hidden, unit),
@@ -156,7 +156,7 @@ def units(
         details=(
             words("active", **slots) + _half(words, slots, fewest),
             *_cosines(nearest, unit),
-            *_made_of(selection, hidden, least if nearest else None),
+            *_construction_notes(selection, hidden, least if nearest else None),
             *_in_sight(words, selection, is_answering),
             *_no_answer(selection, opened, is_covered),
         ),
@@ -167,7 +167,7 @@ def units(
     )
 
 
-def _told_of(
+def _unit_sentences(
     words: Sentences,
     slots: Mapping[str, Any],
     answer: str,
@@ -234,7 +234,7 @@ def _half(words: Sentences, slots: Mapping[str, Any], fewest: int | None) -> str
     return words("half_one" if fewest == 1 else "half", **slots) if fewest else ""
 
 
-def _made_of(
+def _construction_notes(
     selection: StreamSelection, hidden: FFNActivations, least: float | None
 ) -> tuple[str, ...]:
     """Notes on how the network and its units are made, and from which cosine on the finding names
@@ -321,7 +321,7 @@ def _words_of(
     }
 
 
-def _words_said(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
+def _written_words(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
     """The words that a unit is said to write: nearer than chance, and whole ones; of the short ones
     those that a list knows or the text has, since beginnings of longer words look like them."""
     model = loaded(selection.recording)

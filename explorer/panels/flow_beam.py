@@ -219,7 +219,7 @@ class BeamFacts(NamedTuple):
         return WORDS(name, model=model, source=self.source)
 
 
-def told(race: Race, plain: Recording, drawn: Run, source: str) -> BeamFacts:
+def beam_facts(race: Race, plain: Recording, drawn: Run, source: str) -> BeamFacts:
     """What is kept of a race with its picture. plain: the recording without edits; drawn: the run
     that is; source: the word of another text that the answer is asked for, "" for none."""
     now = race.now
@@ -277,7 +277,7 @@ def findings(race: Race) -> tuple[str, ...]:
     of those between two of these together, up to where the beam stands."""
     now = race.now
     slow, layers = race.slow, list(now.way.layers)
-    told = {at: _told(race, at) for at in slow}
+    told = {at: _stop_sentence(race, at) for at in slow}
     stops = []
     for at in range(len(layers)):
         first = max((each + 1 for each in slow if each < at), default=0)
@@ -369,7 +369,7 @@ def cause_in(race: Race, ways: Sequence[Way], rows: Mapping[str, Sequence[int]])
 def tags(race: Race, at: int) -> tuple[str, str]:
     """Of a layer that is told, by its order: the head that adds most to the answer and the word
     that it reads, and what the FFN makes of the answer's place, in short; "" for neither."""
-    found, brings = head_told(race, at), ""
+    found, brings = answering_head(race, at), ""
     if found is not None:
         brings = WORDS("tag_head", head=found.head, word=_word_of(race, found))
     _, middle, after = _places_in(race, at)
@@ -383,7 +383,7 @@ def _places_in(race: Race, at: int) -> tuple[int, int, int]:
     return before, race.middles[race.answer][race.slow.index(at)], after
 
 
-def _told(race: Race, at: int) -> str:
+def _stop_sentence(race: Race, at: int) -> str:
     """Of one layer: the word that makes the answer, what it fetches, or what it makes of the
     answer's place."""
     now, id = race.now, race.answer
@@ -441,7 +441,7 @@ def _word_of(race: Race, found: AnsweringHead) -> str:
     return groups.labels[groups.of[found.key]]
 
 
-def head_told(race: Race, at: int) -> AnsweringHead | None:
+def answering_head(race: Race, at: int) -> AnsweringHead | None:
     """The head that a layer, by its order, is told of: the one that makes the answer, else the one
     that adds most to it from another word; None for none by itself."""
     if race.causing_layer == at:

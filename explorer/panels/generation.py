@@ -377,7 +377,7 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class AnswerWord:
     """A word of an answer that is told of, and what one head read to say it.
 
     ids: all tokens before it; token: its first one. asked, answered: the words of the question, and
@@ -433,14 +433,16 @@ def answer_text(run: Run, ids: Sequence[int]) -> str:
     return " ".join(tokenizer.text([id for id in ids if id not in tokenizer.eos_ids]).split())
 
 
-def told_of(run: Run, continuation: str = "") -> Told:
+def answer_word(run: Run, continuation: str = "") -> AnswerWord:
     """The word of an answer that is told of. Raises ValueError where there is none, where no head
     reads a word of the question for it, and for a text that is long."""
     on = _continuation(run, continuation)
-    return run.memo(("told of an answer", continuation), lambda: _told_of(run, on, continuation))
+    return run.memo(
+        ("told of an answer", continuation), lambda: _answer_word(run, on, continuation)
+    )
 
 
-def _told_of(run: Run, on: Continuation, continuation: str) -> Told:
+def _answer_word(run: Run, on: Continuation, continuation: str) -> AnswerWord:
     words, model = sentences(CONCEPT, "reading_head"), run.loaded
     ids, stream = written_ids(run, continuation), on.recording.streams[0]
     n, last = len(stream.tokens), len(stream.tokens) + len(ids)
@@ -455,7 +457,7 @@ def _told_of(run: Run, on: Continuation, continuation: str) -> Told:
     asked = words_of(tokens, int(typed[0]), int(typed[-1]) + 1)
     ended = ids[-1] in model.tokenizer.eos_ids
     answered = words_of(tokens, n, last - ended)
-    at = opening.told_word(asked, answered)
+    at = opening.answer_word(asked, answered)
     if at is None:
         raise ValueError(words("no_word"))
     first = answered[at].start
@@ -471,7 +473,7 @@ def _told_of(run: Run, on: Continuation, continuation: str) -> Told:
     read = opening.reading_head(parts, rows, asked)
     if read is None:
         raise ValueError(words("no_head"))
-    return Told(run, before, token, tuple(asked), tuple(answered[: at + 1]), read)
+    return AnswerWord(run, before, token, tuple(asked), tuple(answered[: at + 1]), read)
 
 
 @spec.predicts
@@ -485,7 +487,7 @@ def reading_head(run: Run, continuation: Continued = "") -> Panel:
     the question, of those that bring most to the word's logit. ValueError as `next_token`, and
     where there is no such word and no such head.
     """
-    told, words = told_of(run, continuation), sentences(CONCEPT, "reading_head")
+    told, words = answer_word(run, continuation), sentences(CONCEPT, "reading_head")
     weights = told.read.weights.astype(np.float64)
     above, below = (on_words(weights, each) for each in (told.asked, told.answered[:-1]))
     read = told.slots["read"].casefold()
@@ -530,13 +532,13 @@ def _is_chat(run: Run) -> bool:
     return bool(chat.n_messages(run.recording()))
 
 
-def decides(told: Told) -> bool:
+def decides(told: AnswerWord) -> bool:
     """True where the head turns the word that is told of: its first token loses much without it,
     and another one leads."""
     return _without(told).turns
 
 
-def _without(told: Told) -> WithoutHead:
+def _without(told: AnswerWord) -> WithoutHead:
     """The probability left to the first token of the word that is told of, without its head."""
     model, edit = told.run.loaded, ZeroHead(told.read.layer, told.read.head)
 
@@ -555,7 +557,7 @@ def _without(told: Told) -> WithoutHead:
 def answer_without_head(run: Run, continuation: Continued = "") -> Panel:
     """The probability that is left of the first token of the word in `reading_head` without that
     head, and the token that leads then. ValueError as there."""
-    told, words = told_of(run, continuation), sentences(CONCEPT, "answer_without_head")
+    told, words = answer_word(run, continuation), sentences(CONCEPT, "answer_without_head")
     made = _without(told)
     token, leads = run.loaded.labels([told.token, made.leads])
     token = token if token == told.word else f"{token}…"  # a word that begins with it

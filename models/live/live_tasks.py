@@ -110,7 +110,9 @@ class Task:
         return F.cross_entropy(*self.scores(model, batch))
 
     @torch.no_grad()
-    def said(self, model: Transformer, batch: tuple[Tensor, ...]) -> tuple[list[int], list[int]]:
+    def predictions(
+        self, model: Transformer, batch: tuple[Tensor, ...]
+    ) -> tuple[list[int], list[int]]:
         """(what is to be said, what the model says) of what counts in a batch, as ids."""
         scores, labels = self.scores(model, batch)
         return labels.tolist(), scores.argmax(-1).tolist()

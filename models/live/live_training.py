@@ -206,7 +206,7 @@ def read_list(run: TrainingProcess, text: str, step: int | None = None) -> OneLi
     else:
         given = (tokenizer.ids([text])[0] or task.words)[:MAX_LIST_LENGTH]
         batch = task.of_lists([given])
-    listed = (given, *task.said(model.network, batch))
+    listed = (given, *task.predictions(model.network, batch))
     return OneList(*(tuple(map(tokenizer.label, each[: len(given)])) for each in listed))
 
 

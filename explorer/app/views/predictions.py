@@ -288,7 +288,7 @@ def _marked(run: Run, said: str, ids: Sequence[int]) -> str:
     is_over = chat.n_messages(run.recording()) and len(ids) < generation.MOST_OF_ANSWER
     end = "" if is_over or said else " …"
     try:
-        word = generation.told_of(run, said).word
+        word = generation.answer_word(run, said).word
     except ValueError:
         return literal(text) + end
     before, own, after = text.partition(word)
@@ -328,7 +328,7 @@ def head_of_answer(run: Run, written: Mapping[str, str]) -> None:
         output.show_panel(panel, tab.widget_key(generation.reading_head))
     with right:
         with st.spinner(WORDS("taking_out")):
-            turns = generation.decides(generation.told_of(run, **written))
+            turns = generation.decides(generation.answer_word(run, **written))
         if turns:
             without = generation.answer_without_head(run, **written)
             output.show_panel(without, tab.widget_key(generation.answer_without_head))
