@@ -447,7 +447,7 @@ def reads(
         lines.append(line)
     figure = vote_lines.sentence_lines(recording, of.query, read.row, lines)
     bar = words(
-        "bar", word=word, heads=len(selection.heads), uniform=whole_percent(read.uniform), **at
+        "bar", word=word, heads=len(selection.heads), uniform=hundredths(read.uniform), **at
     )
     unread = findings_text.unread(unread_part(recording.model.name, recording.text))
     says = says_of_read(selection, read, findings_text.quoted)
