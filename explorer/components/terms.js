@@ -4,6 +4,7 @@
 
 import { make, worded } from "./mount.js";
 import { formulas } from "./number_format.js";
+import { tint } from "./vote_figure.js";
 
 const PRODUCT = /(?<=(?<!\p{L})\p{L}) · (?=\p{L}(?!\p{L}))/gu; // of two letters, in one line
 
@@ -57,11 +58,13 @@ export function explained(terms, line, before) {
 }
 
 /** A finding as nodes, its first sentence apart, without the terms of the title. @param {import("./mount.js").View} view @param {string} line @param {Set<string>} [terms] those explained so far */
-export function sentenceOf({ header }, line, terms = new Set()) {
+export function sentenceOf(view, line, terms = new Set()) {
+  const { header, figures } = view;
   explained(header.terms, header.title, terms);
   /** @type {(Node | string)[]} */
-  const nodes = explained(header.terms, line, terms);
-  return headed(apart(nodes));
+  const nodes = headed(apart(explained(header.terms, line, terms)));
+  if (figures[0]?.kind === "sentencevotes") tint(view, figures[0], nodes[0]);
+  return nodes;
 }
 
 /** Nodes in which what stands in quotation marks is marked. @param {(Node | string)[]} nodes @returns {any[]} */

@@ -49,6 +49,13 @@ export const titleOfVotes = (view, { labels, votes }, title) =>
     return make("span", { ...OF_TEXT, class: "notranslate said", vars }, part);
   });
 
+/** Give the words of a headline the colours that they have in the picture of votes. @param {{ look: import("./theme.js").Look }} view @param {SentenceVotes} figure @param {any} headline */
+export const tint = (view, { labels, votes }, headline) =>
+  headline.querySelectorAll(".notranslate").forEach((/** @type {HTMLElement} */ one) => {
+    const vote = votes.find(({ word }) => `“${nounOf(labels[word])}”` === one.textContent);
+    one.style.color = vote ? colour(view, vote.noun) : "inherit";
+  });
+
 /** @param {Pen} pen @param {SentenceVotes} figure @param {import("./figures.js").Box} box @returns {number} */
 export function sentencevotes(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
