@@ -327,7 +327,8 @@ def test_the_headline_is_of_the_bar_that_speaks_most_for_what_leads(text: str, m
 def label_of(name: str) -> str:
     """A part of a sentence as the label of its bar: "head 7 of layer 1", "the FFN of layer 3"."""
     layer = re.search(r"of layer (\d+)", name)
-    short = re.sub(r"^[Tt]he | of layer .*", "", name).replace("Head", "head")
+    short = re.sub(r"^[Tt]he | of layer .*", "", name)
+    short = re.sub(r"^[Hh]ead (\d)", r"H\1", short)
     return f"L{layer[1]} {short}" if layer else name[4:]
 
 

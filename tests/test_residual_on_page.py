@@ -155,9 +155,9 @@ def test_the_update_that_opens_turns_the_guess_most(model: str, text: str) -> No
     first = int(behind[-1]) + 1 if len(behind) else 0
     if "." in lens.sites[first] and first < len(lens.sites) - 1:
         name = logit_lens.site_name(lens.sites[first])
-        low = rf"After {name} no word is likelier any more: “.+” has {tenths(p[first])} there"
-        leads = low if p[first] < opening.LEADS else rf"After {name} “.+” leads all words"
-        assert not behind.size or re.search(leads, " ".join(panel.details))
+        low = rf"From {name} on, “.+” leads, there with {tenths(p[first])}\."
+        leads = low if p[first] < opening.LEADS else rf"From {name} on, “.+” leads all words\."
+        assert not behind.size or re.search(leads, panel.finding)
     assert ("by 5 points" in panel.finding) == (steps.max() < opening.TURNS)
     assert told is not None and told.groups() == (before, after)
     at = next(at for at, row in enumerate(rows) if row.selected)

@@ -274,9 +274,9 @@ class LogitGroup:
 
 
 def part_name(part: Part) -> str:
-    """A part as the label of its bar, "L2 head 5"."""
+    """A part as the label of its bar, "L2 H5"."""
     if part.kind == "head":
-        return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}head {part.head}"
+        return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}H{part.head}"
     if part.kind in WHOLE_PARTS:
         return f"L{part.layer} {_whole(part)}"
     return NAMES[part.kind]

@@ -329,7 +329,10 @@ def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
 def _row(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     bars = _bars(cell, opened.allowed, ("", opened.weights, whole_percent))
-    return [words("row_says", **cell.slots), (), bars]
+    axes = cell.selection.axes
+    ends = dict.fromkeys(axes.keys[at] for at in (0, -1) if axes.special[at])
+    marks = words("marks", marks=", ".join(ends)) if ends else ""
+    return [words("row_says", **cell.slots) + marks, (), bars]
 
 
 def _dot(cell: Cell) -> list:

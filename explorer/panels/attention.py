@@ -40,7 +40,6 @@ from explorer.figures.formatting import (
     Written,
     fixed,
     hundredths,
-    whole_percent,
     word_in_sentence,
 )
 from explorer.figures.kinds import HeadMatrices, LinkedWeights, TextTable, VoteLine

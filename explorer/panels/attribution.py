@@ -654,6 +654,7 @@ def neurons(
             of="model",
             suits=_strongest_ffn,
             clears=("neuron",),
+            menu=True,
         ),
     ] = None,
     neuron: Annotated[int | None, Choice(of="model", help="its selected hidden unit")] = None,

@@ -419,9 +419,13 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
     kind = "turns" if site == guesses.turning else "changes" if sublayer else "none"
     slots |= {"about": words(about, **slots), "moves": words("rises" if rises else "falls")}
     equation = _equation(selection, place)
+    line = (
+        _since(recording, selection.stream.name, token, answer),
+        _decided(selection, hidden if is_hidden else run, place),
+    )
     return Panel(
         title=words("title", **slots),
-        finding=words(kind, **slots) + _decided(selection, hidden if is_hidden else run, place),
+        finding=" ".join(filter(None, (words(kind, **slots), *line))),
         figures=(
             _listed(places, guesses, norms, at, slots),
             Stack(figures=(replace(equation, note=_stripes(selection, place)),)),
@@ -434,7 +438,6 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         },
         details=(
             words("lens"),
-            *filter(None, (_since(recording, selection.stream.name, token, answer),)),
             *filter(None, (equation.note,)),
             *_update_details(selection, place),
         ),

@@ -81,9 +81,15 @@ def sentence_votes(
     ]
     return replace(
         sentence_lines(recording, stream, row, lines, rows),
-        bar=WORDS("bar", n=every[0].ballots[0].n) if has_bars else "",
+        bar=_bar(every[0].ballots[0]) if has_bars else "",
         sides=tuple((each.name, each.about) for each in sides if each.name),
     )
+
+
+def _bar(first: Ballot) -> str:
+    """Sentences on a bar, and on the name of the first head."""
+    place = {"layer": first.layer, "place": first.head}
+    return WORDS("bar", head=name_of(first), n=first.n, **place)
 
 
 def sentence_lines(
