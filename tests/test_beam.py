@@ -4,6 +4,7 @@ the question before it tells nothing."""
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -149,10 +150,10 @@ def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) ->
     lead = float(logits[answer]) - float(logits[rival])
     adds = flow_way.additions(way, answer, rival)
     whole = of.attribute(recording, stream.name, token, answer, rival)
-    assert adds.total == pytest.approx(lead, abs=TOTAL)
+    assert whole.logit == pytest.approx(lead, abs=TOTAL)
     heads = sum(float(each.sum()) for each in adds.heads.values())
-    rest = sum(e.value for e in whole.parts if e.kind not in ("head", "ffn"))
-    assert heads + sum(adds.ffns.values()) + rest == pytest.approx(lead, abs=TOTAL)
+    rest = sum(e.value for e in whole.parts if e.kind != "head")
+    assert heads + rest == pytest.approx(lead, abs=TOTAL)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -461,6 +462,24 @@ def test_what_rises_has_the_chances_of_its_lane_at_every_temperature() -> None:
             one = lanes.get(word)
             assert one is None or (one.was_text, one.text) == (were, now)
     assert rises
+
+
+def test_what_is_left_without_a_word_is_told_at_the_temperature_of_the_lanes() -> None:
+    run = Run("decoder", "Ann gave Ben the ball because he ran to")
+    for temperature in (0.5, 1.0, 2.0):
+        figure = architecture.flow(run, beam="end", temperature=temperature).figures[0]
+        first = max(figure.lanes, key=lambda each: each.chance)
+        words = dict(parse_qsl(figure.out.partition("?")[2]))
+        assert float(words.get("flow_temperature", 1)) == temperature
+        panel = flow_beam.each_word(run, temperature=temperature)
+        for row in panel.figures[0].rows:
+            assert row.outline == pytest.approx(first.chance)
+        assert f"“{first.label}” falls from {first.text} to " in panel.finding or temperature < 1
+        place, *_ = np.argsort(panel.table["probability"][: len(panel.figures[0].rows)])
+        out = run.under(from_line(panel.table["edits"][place]))
+        left = architecture.flow(out, beam="end", temperature=temperature).figures[0].lanes
+        (now,) = [each for each in left if each.id == first.id]
+        assert now.chance == pytest.approx(panel.figures[0].rows[place].values[0], rel=PASSED)
 
 
 def test_a_curve_is_as_much_smaller_under_an_edit_as_its_update() -> None:

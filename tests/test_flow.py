@@ -19,6 +19,7 @@ from explorer.panels import (
     architecture,
     attribution,
     feed_forward,
+    flow_beam,
     flow_levels,
     flow_way,
     generation,
@@ -358,7 +359,7 @@ def test_a_temperature_changes_the_words_that_come_out_as_on_generate() -> None:
         for each, row in zip(figure.words, rows):
             assert each.label == row.label.partition(" (")[0]
             assert each.probability == pytest.approx(row.values[-1], rel=PASSED)
-    assert not architecture.continues(Run("encoder", TEXTS[0]), {})
+    assert not flow_beam.continues(Run("encoder", TEXTS[0]), {})
 
 
 def test_an_ffn_leads_to_the_units_that_it_names() -> None:
@@ -379,8 +380,10 @@ def test_an_ffn_leads_to_the_units_that_it_names() -> None:
         labels = [row.label.partition(",")[0] for row in bars.rows]
         assert {f"unit {best[0]}"} <= {*labels[:-1]} and labels[-1].startswith("all ")
         part = sum(row.values[0] for row in bars.rows)
-        adds = flow_way.additions(way_of(inside), answer, rival)
-        assert part == pytest.approx(adds.ffns[layer.layer], abs=PASSED)
+        way = way_of(inside)
+        of = flow_way.attributed(way.recording, way.stream.name, way.token, answer, rival)
+        (whole,) = [e.value for e in of.parts if (e.kind, e.layer) == ("ffn", layer.layer)]
+        assert part == pytest.approx(whole, abs=PASSED)
         assert f"unit {best[0]} adds most" in inside.finding
         assert signed(part) in inside.finding
         assert any("tab=feedforward" in each.select["address"] for each in figure.leads)
@@ -439,7 +442,7 @@ def test_a_button_that_writes_a_word_writes_the_leading_one(model: str) -> None:
                 after = Run(model, link.select["text"]).recording().streams[0].ids
                 assert after[-1] == best.id == figure.words[0].id, (text, link.label)
                 written += 1
-    assert bool(written) == architecture.continues(Run(model, TEXTS[0]), {})
+    assert bool(written) == flow_beam.continues(Run(model, TEXTS[0]), {})
 
 
 @pytest.mark.parametrize("level", ["Head", "Weight"])

@@ -324,9 +324,9 @@ def largest_parts(attribution: Attribution) -> tuple[Part, ...]:
 
 
 def deciding_part(attribution: Attribution) -> Part:
-    """The part that decided between two words: of heads and FFNs, or where a model shows neither of
-    what it shows of its layers, the one that pushes most toward the word that leads. Of one word
-    alone the largest part that depends on the text; without such the largest of all."""
+    """The part that decided between two words: of heads, FFNs, attentions and layers, as far as a
+    model can be taken apart, the one that pushes most toward the word that leads. Of one word alone
+    the largest part that depends on the text. The largest of all where there is no such part."""
     largest = largest_parts(attribution)
     of_text = [each for each in largest if each.kind != "bias"]
     if attribution.against is None:

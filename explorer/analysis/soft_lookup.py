@@ -219,7 +219,8 @@ def most_divided_row(
     values of the two: 0 where one key takes all or where both hand over the same, at most 1/2. Of
     an attention that has no values it is w2. rows (query) and keys (key) are labels, special (key):
     a row is taken first where it and the two keys are words, and not at all where it has no choice,
-    unless there is no other. out: heads (layer, head) that are passed over where none is given.
+    unless there is no other. out: heads (layer, head) that are passed over where none is given,
+    unless all are.
     """
     layers, heads, queries, count = attention.pattern.shape
     if count < 2:
@@ -228,6 +229,8 @@ def most_divided_row(
         range(size) if each is None else [each]
         for size, each in ((layers, layer), (heads, head), (queries, query))
     )
+    if all((at_layer, at_head) in out for at_layer in at_layers for at_head in at_heads):
+        out = ()
     word_keys = _is_word(keys, special)
     word_rows = _is_word(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[
         at_rows

@@ -84,13 +84,6 @@ NUMBERS = {
 }
 
 
-def continues(run: Run, chosen: Mapping[str, Any]) -> bool:
-    """True for a model that continues texts, whose next word is drawn."""
-    recording = run.recording()
-    capabilities = loaded(recording).capabilities
-    return recording.model.kind == "decoder" and not capabilities.no_readout
-
-
 def predicts(run: Run, chosen: Mapping[str, Any]) -> bool:
     """True for a model that predicts words."""
     return not run.loaded.capabilities.no_readout
@@ -168,16 +161,7 @@ def flow(
     step: Annotated[str, anatomy.WEIGHT_STEP] = "",
     attention: FirstAttention = OPENS,
     hide: Hidden = None,
-    temperature: Annotated[
-        float,
-        Choice(
-            generation.TEMPERATURES,
-            "Temperature",
-            name="flow_temperature",
-            menu=True,
-            when=continues,
-        ),
-    ] = 1.0,
+    temperature: flow_beam.Temperature = 1.0,
     number: Annotated[
         str,
         Choice(NUMBERS, "Below each layer", name="flow_number", menu=True, suits=numbers_of),
@@ -503,7 +487,7 @@ class FlowView:
         stream = recording.streams[0]
         ids = stream.ids.tolist()
         is_last = reading is not None and reading.way.token == len(ids) - 1
-        if reading is None or not is_last or not continues(self.run, {}):
+        if reading is None or not is_last or not flow_beam.continues(self.run, {}):
             return ()
         id = reading.prediction.words[0].id
         is_over = model.is_end(id) or len(ids) >= recording.model.n_positions
@@ -682,7 +666,7 @@ def _figure(
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
         edits=to_line(view.run.edits),
-        out=flow_beam.address_of(view.run, ways[0].token, view.drawn) if race else "",
+        out=flow_beam.address_of(race, view.run, view.drawn) if race else "",
     )
 
 

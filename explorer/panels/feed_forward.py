@@ -323,7 +323,8 @@ def _words_of(
 
 def _written_words(selection: StreamSelection, nearest: Nearest, least: float) -> list[str]:
     """The words that a unit is said to write: nearer than chance, and whole ones; of the short ones
-    those that a list knows or the text has, since beginnings of longer words look like them."""
+    those that a list of pronouns and fillers knows, that the text has, or whose script has no
+    capitals (many of its words are short), since beginnings of longer words look like others."""
     model = loaded(selection.recording)
     near = [
         label
@@ -335,8 +336,8 @@ def _written_words(selection: StreamSelection, nearest: Nearest, least: float) -
         kind in (PRONOUN, FILLER) or word.casefold() in typed
         for word, kind in zip(near, classes(near))
     ]
-    whole = [label for label, is_known in zip(near, known) if is_known or len(label) >= LETTERS]
-    return whole[:N_NAMED]
+    is_long = [len(label) >= LETTERS or label.lower() == label.upper() for label in near]
+    return [label for label, *is_whole in zip(near, known, is_long) if any(is_whole)][:N_NAMED]
 
 
 def _cosines(nearest: Nearest, unit: int) -> tuple[str, ...]:

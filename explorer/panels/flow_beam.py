@@ -11,14 +11,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import offers, word_classes
+from explorer.analysis import offers, predictions, word_classes
 from explorer.analysis import words as words_analysis
 from explorer.analysis.findings import word_groups
 from explorer.analysis.interventions import PredictionChange
 from explorer.figures.csv import Columns, stacked
 from explorer.figures.formatting import Written, ordinal, tenths
 from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane
-from explorer.panels import address, flow_way, interventions, spec
+from explorer.panels import address, flow_way, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import is_word, nearest_words
 from explorer.panels.flow_way import (
@@ -36,7 +36,7 @@ from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
 from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
 from models.contract.recording import CONTINUES, Recording, Stream
-from models.contract.results import largest
+from models.contract.results import Sampling, largest
 from models.runtime.caching import loaded, memo
 from models.runtime.run import Run
 
@@ -260,12 +260,15 @@ def outs_of(plain: Recording, way: Way, tokens: Sequence[int]) -> tuple[str, ...
     return tuple(lines)
 
 
-def address_of(run: Run, token: int, drawn: Run) -> str:
+def address_of(race: Race, run: Run, drawn: Run) -> str:
     """The address of the panel on what each word does, "" where no address holds the text."""
+    t = race.temperature
     hidden = {} if any(isinstance(each, HideToken) for each in drawn.edits) else {"flow_hide": "0"}
     target = {"target": run.target} if isinstance(run.target, str) else {}
     edits = {"edits": to_line(run.edits)} if run.edits else {}
-    words = {"model": run.model, "text": run.text, "token": str(token), **target, **edits, **hidden}
+    drawn_at = {} if t == 1 else {"flow_temperature": f"{t:g}"}
+    words = {"model": run.model, "text": run.text, "token": str(race.now.way.token)}
+    words |= {**target, **edits, **hidden, **drawn_at}
     return address.of_words("flow_beam.each_word", words, "json")
 
 
@@ -596,6 +599,25 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
 # ---- each word taken out -------------------------------------------------------------------------
 
 
+def continues(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for a model that continues texts, whose next word is drawn."""
+    recording = run.recording()
+    capabilities = loaded(recording).capabilities
+    return recording.model.kind == "decoder" and not capabilities.no_readout
+
+
+Temperature = Annotated[
+    float,
+    Choice(
+        generation.TEMPERATURES,
+        "Temperature",
+        name="flow_temperature",
+        menu=True,
+        when=continues,
+    ),
+]
+
+
 @spec.predicts
 @spec.panel
 def each_word(
@@ -605,6 +627,7 @@ def each_word(
     guess: Annotated[
         str, Choice(name="flow_guess", of="text", help="a word whose way alone is told")
     ] = "",
+    temperature: Temperature = 1.0,
 ) -> Panel:
     """What each word does to what the model says at a token of its flow: the prediction without it,
     read by no other token; of a long text the words that bring most. What is said without the head
@@ -612,9 +635,10 @@ def each_word(
     said without the word that matters most.
 
     token: of the first stream. hide: as of the flow. guess: a word, whose way through the
-    vocabulary is told in place of all this, by its first token. Raises ValueError for a model that
-    cannot follow such an edit or predicts no words, where there is no word to take out, and for a
-    guess that no token begins.
+    vocabulary is told in place of all this, by its first token. temperature: that a model which
+    continues texts draws its words at. Raises ValueError for a model that cannot follow such an
+    edit or predicts no words, where there is no word to take out, and for a guess that no token
+    begins.
     """
     plain = replace(run, edits=())
     base = plain.recording()
@@ -624,60 +648,67 @@ def each_word(
     way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
     if guess and reading is not None:
-        return _guessed(shown, whole, reading, guess[:N_LETTERS])
+        id = _id_of(guess[:N_LETTERS], reading)
+        of = race(shown, whole, temperature, (id,))
+        return _guessed(of, id, guess[:N_LETTERS], whole.drawn)
     if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
-    at = select_stream(plain, way.token, way.stream.name)
-    on = interventions.Pair(base, at, whole.drawn.edits)  # those that hide the token
+    on = interventions.Pair(
+        base,
+        select_stream(plain, way.token, way.stream.name),
+        whole.drawn.edits,  # those that hide the token
+    )
     asked = _words_out(base, on, whole)
     if not asked:
         raise ValueError(WORDS("no_words"))
-    of = race(whole, whole, 1.0)
+    of = race(whole, whole, temperature)
     assert of is not None
     head = _head_out(of)
-    changes = interventions.each_word_out(on, asked | head)
+    changes = _changes(on, asked | head, temperature)
     of_head = [_without_head(of, changes.pop(place)) for place in head]
     id, labels, word = of.answer, interventions.words_to_take_out(base), reading.label
-    before = float(reading.prediction.of.own[id])
+    before = float(reading.drawn(temperature).drawn[id])
     left = {at: float(change.after[id]) for at, change in changes.items()}
     said = {at: change.top_after for at, change in changes.items()}
     kinds = word_classes.classes(base.streams[0].tokens)
     is_content = {at: kinds[at] == word_classes.CONTENT for at in left}
     best, turns = _word_that_tells(of, left, said, is_content, labels)
     told = said[best] if turns else id
+    columns: Columns = {
+        "word": [labels[at] for at in left],
+        "edits": [to_line(asked[at]) for at in left],
+        "content": [is_content[at] for at in left],
+        "probability": list(left.values()),
+        "says": [word(said[at]) for at in left],
+    }
     slots = {"out": labels[best], "word": word(told), "p": tenths(float(changes[best].after[told]))}
     finding = _joined(*of_head, WORDS("without_says" if turns else "without_has", **slots))
+    bars = tuple(BarRow(labels[at], (p,), (tenths(p),), outline=before) for at, p in left.items())
     return Panel(
         title=WORDS("each_title", word=word(id)),
         finding=finding,
-        figures=(
-            Bars(
-                columns=(WORDS("left", word=word(id)),),
-                rows=tuple(
-                    BarRow(labels[at], (p,), (tenths(p),), outline=before) for at, p in left.items()
-                ),
-                high=1.0,
-            ),
-        ),
-        table=stacked(
-            (
-                (
-                    "word",
-                    {
-                        "word": [labels[at] for at in left],
-                        "edits": [to_line(asked[at]) for at in left],
-                        "content": [is_content[at] for at in left],
-                        "probability": list(left.values()),
-                        "says": [word(said[at]) for at in left],
-                    },
-                ),
-                *(_lane_rows(shown, whole, told, "rival") if told not in reading.ids else ()),
-            ),
-            "row",
-        ),
+        figures=(Bars(columns=(WORDS("left", word=word(id)),), rows=bars, high=1.0),),
+        table=stacked((("word", columns), *_rival(shown, whole, of, told)), "row"),
         file="each-word",
         at={"run": whole.drawn},
     )
+
+
+def _rival(shown: Ways, whole: Ways, of: Race, id: int) -> list[tuple[str, Columns]]:
+    """The way of a word (id) that is none of a race, as parts of a table."""
+    if id in of.core:
+        return []
+    return _lane_rows(race(shown, whole, of.temperature, (id,)), id, "rival")
+
+
+def _changes(
+    on: interventions.Pair, asked: Mapping[int, tuple[Edit, ...]], temperature: float
+) -> dict[int, PredictionChange]:
+    """The predictions without some parts, by their names, drawn at a temperature."""
+    return {
+        name: replace(change, after=_drawn(change.after, temperature))
+        for name, change in interventions.each_word_out(on, asked).items()
+    }
 
 
 def _head_out(of: Race) -> dict[int, tuple[Edit, ...]]:
@@ -692,7 +723,7 @@ def _head_out(of: Race) -> dict[int, tuple[Edit, ...]]:
 def _without_head(of: Race, change: PredictionChange) -> str:
     """What the answer loses without the head that it is said to come from, and what rises then."""
     assert of.cause is not None
-    own, after, id = of.now.prediction.of.own, change.after, of.answer
+    own, after, id = of.now.drawn(of.temperature).drawn, change.after, of.answer
     slots = {**_head_and_word(of, of.cause), "answer": of.now.label(id)}
     slots |= {"before": tenths(float(own[id])), "after": tenths(float(after[id]))}
     if change.top_after == id and after[id] > LITTLE_LEFT * own[id]:
@@ -729,29 +760,41 @@ def _words_out(base: Recording, on: interventions.Pair, whole: Ways) -> dict[int
     return {at: asked[at] for at in sorted(sorted(asked, key=lambda at: -weight[at])[:most])}
 
 
-def _guessed(shown: Ways, whole: Ways, reading: LensReading, guess: str) -> Panel:
-    """The way of the word that a reader guesses, by its first token behind a space where that
-    begins it."""
-    model = shown.run.loaded
+def _drawn(p: np.ndarray, temperature: float) -> np.ndarray:
+    """The distribution that words of a probability (id) are drawn from at a temperature."""
+    if temperature == 1:
+        return p
+    logits = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
+    return predictions.distribution(logits, Sampling(temperature)).drawn
+
+
+def _id_of(guess: str, reading: LensReading) -> int:
+    """The token (id) that a guessed word begins with, behind a space where one does. Raises
+    ValueError where none begins it."""
+    model = loaded(reading.way.recording)
     found = [each[0] for text in (f" {guess}", guess) if (each := model.first_token(text))]
     label = lambda id: reading.label(id).removeprefix(CONTINUES)
     begins = [id for id in found if label(id) and guess.startswith(label(id))]
     if not found:
         raise ValueError(WORDS("no_guess", word=guess))
-    parts = _lane_rows(shown, whole, next(iter(begins), found[0]), "guess")
+    return next(iter(begins), found[0])
+
+
+def _guessed(of: Race | None, id: int, guess: str, drawn: Run) -> Panel:
+    """The way of the word that a reader guesses, by its first token (id). drawn: the run that is,
+    without edits."""
     return Panel(
         title=WORDS("guess_title", word=guess),
         finding="",
         figures=(),
-        table=stacked(parts, "row"),
+        table=stacked(_lane_rows(of, id, "guess"), "row"),
         file="guess",
-        at={"run": whole.drawn},
+        at={"run": drawn},
     )
 
 
-def _lane_rows(shown: Ways, whole: Ways, id: int, name: str) -> list[tuple[str, Columns]]:
-    """The way of a further word (id) through the vocabulary, as parts of a table."""
-    of = race(shown, whole, 1.0, (id,))
+def _lane_rows(of: Race | None, id: int, name: str) -> list[tuple[str, Columns]]:
+    """The way of a further word (id) of a race through the vocabulary, as parts of a table."""
     assert of is not None
     lane = of.lane(id)
     chances = [lane.chance, *([lane.were] if of.before else [])]

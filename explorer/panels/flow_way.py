@@ -220,13 +220,10 @@ def answering_head(
 @dataclass(frozen=True, eq=False)
 class Additions:
     """What parts of a model add to the logit of an answer against that of its rival at the end of a
-    way. heads (layer, head, key): by the attention's name, NaN as in `Model.head_sources`; ffns: by
-    layer; total: of all parts of the model."""
+    way. heads (layer, head, key): by the attention's name, NaN as in `Model.head_sources`."""
 
     way: Way
     heads: Mapping[str, np.ndarray]
-    ffns: Mapping[int, float]
-    total: float
 
     def of_word(self, attention: Attention, layer: int, head: int, key: int) -> float:
         """The part of a head from the word that a key is of. layer: the model's own number."""
@@ -271,15 +268,13 @@ def additions(way: Way, id: int, against: int) -> Additions | None:
     """What parts add to a word (id) against another at the end of a way, None for a model whose
     logits or heads cannot be taken apart."""
     recording, stream = way.recording, way.stream.name
-    whole = attributed(recording, stream, way.token, id, against)
-    if whole is None:
+    if attributed(recording, stream, way.token, id, against) is None:
         return None
     try:
         heads = loaded(recording).head_sources(recording, stream, way.token, id, against)
     except (ValueError, AttributeError):
         return None
-    ffns = {each.layer: each.value for each in whole.parts if each.kind == "ffn"}
-    return Additions(way, heads, ffns, whole.logit)
+    return Additions(way, heads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -554,7 +554,9 @@ def _answer_in_orders(run: Run, token: int) -> tuple[str, tuple[ReadInOrder, ...
     is_causal = is_here and not is_at_word
     moves = positions.other_orders(first, grouped, token if is_here else -1, is_causal)
     if not moves:
-        raise ValueError(sentences(CONCEPT, "answer")("no_order"))
+        is_early = is_causal and bool(positions.other_orders(first, grouped, -1))
+        slots = {"word": grouped.labels[grouped.of[token]]}
+        raise ValueError(sentences(CONCEPT, "answer")("early" if is_early else "no_order", **slots))
     id, found = -1, list[ReadInOrder]()
     for moved in ((), *((each,) for each in moves)):
         place = positions.place_in(moved[0], first, token) if moved and is_here else token

@@ -306,12 +306,11 @@ class CachedModel(Model):
         next_tokens: Sequence[tuple[int, float]],
         limit: int = whole_words.MAX_WORDS,
         token: int = -1,
-        least: float = whole_words.MIN_PROBABILITY,
     ) -> dict[int, WholeWord]:
         """The words of several pieces that begin with the likeliest tokens after one of a
         recording's, by the token, as `models.tokens.whole_words`; none for a long text, for an
         edited run, and where a part of the text is read as other tokens."""
-        followed = whole_words.followed_tokens(self.uncached, next_tokens, limit, least)
+        followed = whole_words.followed_tokens(self.uncached, next_tokens, limit)
         return self._words_begun(recording, followed, token)
 
     def words_after(
