@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from app_harness import clean, page_at, whole
+from app_harness import asked_of, clean, page_at, whole
 from test_kept_promises import told
 
 import headlight
@@ -52,11 +52,15 @@ OTHERS = (
 
 
 def expect_as_page(tab: str, asked: dict[str, str]) -> Screen:
-    """The screen of an address, whose panels are those of its page."""
+    """The screen of an address, whose panels are those of its page, and to which the address that
+    its page has now leads."""
     shown = screen({"tab": tab, **asked})
+    page = clean(whole(page_at(tab, **asked)))
+    now = of_words({"tab": tab, **asked_of(page)})
+    assert (now.tab, now.run, now.chosen) == (shown.tab, shown.run, shown.chosen)
     sent = [
         each.proto.bytes
-        for each in clean(whole(page_at(tab, **asked))).get("bidi_component")
+        for each in page.get("bidi_component")
         if each.proto.component_name == "headlight.panel"
     ]
     by_name = {codec.decode(each)[0]["panel"]: each for each in sent}
