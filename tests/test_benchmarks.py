@@ -212,11 +212,9 @@ def test_memory_of_a_server(
     monkeypatch.setattr(memory, "server", lambda **_: nullcontext(app_server))
     memory.print_served(memory.shipped()[-1], ["compare.nearest", "logit_lens.lens"], 2, 12)
     rows = capsys.readouterr().out.splitlines()
-    for row, way in zip(rows, ("panels", "pages"), strict=True):
+    wanted = {"panels": "compare.nearest 200, logit_lens.lens 200", "pages": "page, page"}
+    for row, way in zip(rows, wanted, strict=True):
         sizes, _, answers = row.partition("; answers: ")
         before, most, allowed = map(int, re.findall(r" (\d{3,})", sizes.replace(",", "")))
         assert sizes.startswith(f"2 {way} of ") and 0 < before <= most <= allowed == 3072
-        assert (
-            answers
-            == {"panels": "compare.nearest 200, logit_lens.lens 200", "pages": "page, page"}[way]
-        )
+        assert answers == wanted[way]

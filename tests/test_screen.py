@@ -233,6 +233,22 @@ def test_a_cell_of_another_row_is_no_word_of_a_screen(tab: str) -> None:
         assert ("weight_at" in cell.words()) == (at == "4.2") == ("source" not in cell.refused)
 
 
+def test_a_link_names_the_cell_and_a_wrong_one_still_opens() -> None:
+    at = {"tab": "weight", "text": TEXT, "layer": "2", "head": "5", "token": "4"}
+    pattern = Run("encoder", TEXT).recording().attention[0].pattern[2, 5]
+    best, lost = int(pattern.max(1).argmax()), {"token": "x", "weight_at": f"<b>.9{'9' * 3000}"}
+    for words, query, key in (
+        *(({"weight_at": f"{row}.{key}"}, 4, key) for row, key in ((4, 7), (3, 7), (4, 999))),
+        (lost, best, -1),
+    ):
+        shown, is_there = of_words(at | words), words["weight_at"] == "4.7"
+        (panel,) = shown.panels()
+        marked = (query, key if is_there else int(pattern[query].argmax()))
+        assert panel.title and panel.figures[0].marks[0][:2] == marked
+        assert "layer 2, head 5" in panel.figures[0].title
+        assert ("weight_at" in shown.words()) == is_there
+
+
 def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:
     shown = screen({"tab": "weight", "text": TEXT, "token": "4"})
     after = screen(shown.after("anatomy.weight", {"key": 2}))
