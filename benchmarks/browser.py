@@ -314,8 +314,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--words", type=int, nargs="+", default=[12, 60, 450])
-    options = parser.parse_args(argv)
     large = (smollm2.NAME,) if smollm2.file() else ()
+    parser.add_argument("--beside", nargs="*", default=large, help="models beside the encoder")
+    options = parser.parse_args(argv)
     print_calibration()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -328,16 +329,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             empty.page.goto(blank)
             empty.page.wait_for_selector("input")
             empty.rerun()
-            for model in (LOADED, *large, "encoder"):
+            for model in (LOADED, *options.beside, "encoder"):
                 first = quote(random_text(random.Random(0), 9))
                 app.page.goto(f"{address}/?model={model}&view=Matrix&text={first}")
                 app.page.wait_for_selector(HEAD)
-                if model in large:
+                if model in options.beside:
                     texts(app, empty, model, 12, options.rounds)
             for words in options.words:
                 texts(app, empty, "encoder", words, options.rounds)
                 heads(app, empty, f"encoder, {words} words", options.rounds)
-            for model in ("encoder", *large):
+            for model in ("encoder", *options.beside):
                 flows(app, empty, address, model, options.rounds)
 
 

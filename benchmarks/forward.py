@@ -170,7 +170,7 @@ def pretrained(name: str, folder: str, lengths: Sequence[int]) -> None:
                 lambda: written_with_words(model, prompt),
                 lambda: generated(theirs, prompt),
             ],
-            5,
+            ROUNDS[16] // 8 or 1,
         )
         row(f"{name}, {WIDTH} tokens / generate", len(prompt), alone, other)
         row(f"{name}, {WIDTH} with whole words / generate", len(prompt), words, other)

@@ -1,6 +1,7 @@
 """Every tab with a hostile text: by the rules of axe-core, in light and dark, on a phone and at
 200 % zoom, with a picture above the fold, its terms explained where they first stand, fields that
-no touch enlarges, and words of the text that no browser translates."""
+no touch enlarges, a selection in one row of a phone, and words of the text that no browser
+translates."""
 
 from __future__ import annotations
 
@@ -156,6 +157,27 @@ def check_terms(visitor: Visitor) -> None:
         assert explained == list(glossary.used(f"{title} {finding}", most=99)), (title, finding)
 
 
+SELECTED = ("weight", "circuits", "feedforward", "edit")  # tabs on which more than one is chosen
+
+
+def check_phone(visitor: Visitor, at_least: int) -> None:
+    """The selection is one row of at least so many fields, which are wide enough to read, and no
+    arrow covers the open tab."""
+    page = visitor.page
+    fields = page.locator(".st-key-selection-bar .stSelectbox")
+    boxes = [each.bounding_box() for each in fields.all()]
+    assert len(boxes) >= at_least and len({round(box["y"]) for box in boxes}) == bool(boxes), boxes
+    assert all(48 <= box["width"] <= PHONE["width"] - box["x"] for box in boxes), boxes
+    assert all(box["height"] <= 64 for box in boxes), boxes
+    if not page.locator("[role=tablist]").count():  # of a place with one tab
+        return
+    open_tab = page.locator("[role=tab][aria-selected=true]").bounding_box()
+    row = page.locator("[role=tablist]").bounding_box()
+    is_first = page.locator("[role=tab]").first.get_attribute("aria-selected") == "true"
+    assert open_tab["x"] >= row["x"] + (0 if is_first else 32)
+    assert open_tab["x"] + open_tab["width"] <= row["x"] + row["width"] + 1
+
+
 @javascript.needs_node
 @pytest.mark.parametrize("name", TABS)
 def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
@@ -188,6 +210,7 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
         at_rest(visitor, dark=True)
         assert visitor.fits() and not page.evaluate(HIDDEN_CHOICES), size
         found[f"dark, {size['width']} wide"] = page.evaluate(AXE, {})
+    check_phone(visitor, 2 * (name in SELECTED))
     assert not any(found.values()), found
     fields = page.evaluate(FIELDS)
     assert fields and all(size >= 16 for _, size in fields), fields

@@ -258,34 +258,6 @@ def test_a_text_without_a_finding_opens_between_two_words() -> None:
     assert bar.values[0] == max(each.values[0] for each in opened.figures[1].rows)
 
 
-AT = {"layer": "2", "head": "5", "token": "4"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("asked", "cell"),
-    [
-        (AT | {"weight_at": "4.7"}, (2, 5, 4, 7)),
-        (AT | {"weight_at": "3.7"}, (2, 5, 4, None)),
-        (AT | {"weight_at": "4.999"}, (2, 5, 4, None)),
-        (AT | {"token": "x", "weight_at": "<b>.9" + "9" * 3000}, (2, 5, None, None)),
-    ],
-)
-def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
-    asked: dict[str, str], cell: tuple[int, int, int | None, int | None]
-) -> None:
-    app = opened_page(text=TEXT, **asked)
-    layer, head, query, key = cell
-    pattern = read_once("encoder").record(TEXT).attention[0].pattern[layer, head]
-    if query is None:
-        query = cell_of(app)[2]
-        assert pattern[query].max() == pattern.max()
-    if key is None:
-        key = int(pattern[query].argmax())
-        assert "weight_at" not in app.query_params
-    assert cell_of(app) == (layer, head, query, key)
-
-
 @pytest.mark.slow
 def test_another_cell_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened_page(text=TEXT)

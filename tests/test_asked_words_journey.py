@@ -49,6 +49,7 @@ ASKED = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", ASKED)
 @pytest.mark.parametrize("lesson", ["", "three-minutes"])
 def test_the_answer_of_an_opening_question_stands_nowhere(

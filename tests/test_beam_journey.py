@@ -252,7 +252,7 @@ def test_a_press_on_a_box_opens_it_in_place_and_back_and_escape_come_out(visitor
 
 
 @pytest.mark.parametrize(("guess", "says"), [("he", "“he” has 31.5%"), ("banana", "“banana”")])
-def test_a_guess_has_its_row_and_its_chance_in_the_end(
+def test_a_guess_has_its_row_and_its_chance_in_the_end_and_an_answer_without_one_has_none(
     visitor: Visitor, guess: str, says: str
 ) -> None:
     page = arrive(visitor, "").page
@@ -265,6 +265,17 @@ def test_a_guess_has_its_row_and_its_chance_in_the_end(
     expect(row).to_contain_text(guess)
     expect(row).to_contain_text("%")
     assert page.evaluate(FOCUSED) == "play", "what had the focus is gone"
+    if guess != "he":
+        return
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.goto(f"{visitor.server}/architecture?text={quote_plus(TEXT)}")
+    page.wait_for_selector(".stage .light")
+    expect(page.locator(".stage .gap")).to_have_text("?")
+    page.locator(".stage .light").click()
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    page.wait_for_selector(".flow-lane")
+    expect(page.locator(".flow-lane", has_text="yours")).to_have_count(0)
+    expect(page.locator(".panel .finding")).not_to_contain_text("Your guess")
 
 
 FOCUSED = """() => {
@@ -279,22 +290,21 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("window", ["wide", "narrow", "phone"])
-def test_the_line_of_a_question_is_read_whole(
-    visitor: Visitor, phone: Visitor, window: str
-) -> None:
-    """No part of it is cut away, however many lines it has."""
-    page = (phone if window == "phone" else visitor).page
-    if window == "narrow":
-        page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(f"{visitor.server}/architecture?text={quote_plus(LONG)}")
-    line = page.locator(".stage .line")
-    line.wait_for()
+def test_the_line_of_a_question_is_read_whole(visitor: Visitor, phone: Visitor) -> None:
+    """No part of it is cut away, however many lines it has, in a wide window, in a narrower one and
+    on a phone."""
     cuts = "(each) => [getComputedStyle(each).clipPath, getComputedStyle(each).overflow]"
-    assert line.evaluate(cuts) == ["none", "visible"]
-    assert line.evaluate("(each) => each.scrollWidth <= each.clientWidth")
     lines = "(each) => each.clientHeight / parseFloat(getComputedStyle(each).fontSize)"
-    assert line.evaluate(lines) > 3, "it has some"
+    for one, sizes in ((visitor, (None, {"width": 1280, "height": 720})), (phone, (None,))):
+        one.page.goto(f"{one.server}/architecture?text={quote_plus(LONG)}")
+        line = one.page.locator(".stage .line")
+        line.wait_for()
+        for size in sizes:
+            if size:
+                one.page.set_viewport_size(size)
+            assert line.evaluate(cuts) == ["none", "visible"]
+            assert line.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+            assert line.evaluate(lines) > 3, "it has some"
 
 
 def test_the_picture_follows_the_theme(visitor: Visitor) -> None:
@@ -318,25 +328,6 @@ def test_a_press_beside_the_marks_leaves_no_frame_round_the_page(visitor: Visito
     page.wait_for_url("**flow_beam=2**")
     ring = "(each) => getComputedStyle(each).outlineStyle"
     assert page.locator("[data-testid=stMain]").evaluate(ring) == "none"
-
-
-def test_an_answer_to_the_same_question_without_a_guess_has_no_row_of_the_last_one(
-    visitor: Visitor,
-) -> None:
-    page = arrive(visitor, "").page
-    page.locator(".stage .guess").fill("she")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**flow_beam=end**", timeout=60_000)
-    expect(page.locator(".flow-lane", has_text="yours")).to_have_count(1)
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    page.goto(f"{visitor.server}/architecture?text={quote_plus(TEXT)}")
-    page.wait_for_selector(".stage .light")
-    expect(page.locator(".stage .gap")).to_have_text("?")
-    page.locator(".stage .light").click()
-    page.wait_for_url("**flow_beam=end**", timeout=60_000)
-    page.wait_for_selector(".flow-lane")
-    expect(page.locator(".flow-lane", has_text="yours")).to_have_count(0)
-    expect(page.locator(".panel .finding")).not_to_contain_text("Your guess")
 
 
 def test_a_picture_stays_as_clear_while_the_page_makes_the_next_one(visitor: Visitor) -> None:

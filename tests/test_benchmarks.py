@@ -17,7 +17,7 @@ import pytest
 import transformers
 from driver import browser_test
 
-from benchmarks import calibration, clients, files, forward, patching, tuned_lens
+from benchmarks import calibration, clients, files, forward, memory, patching, tuned_lens
 from models import shipped_models, smollm2
 from models.pretrained import weight_conversion
 from models.runtime import registry
@@ -93,8 +93,9 @@ def test_nothing_of_a_pretrained_model_is_in_memory_twice() -> None:
 
 @pytest.fixture(scope="module")
 def app_server() -> Iterator[tuple[str, int]]:
-    """The app's address and process, one for all benchmarks that look at it from outside."""
-    with clients.server(HEADLIGHT_CACHE_BYTES=str(48 * 2**20)) as one:
+    """The app's address and process as it is deployed, one for all benchmarks that look at it from
+    outside."""
+    with clients.server(**memory.deployed()[0]) as one:
         yield one
 
 
@@ -152,14 +153,14 @@ def test_every_page_answers_readers_who_leave_sessions_that_stay_and_a_long_comp
 def test_browser() -> None:
     """In a process of its own: two browsers of Playwright do not share a thread."""
     command = [sys.executable, "-m", "benchmarks.browser", "--rounds", "1", "--words", "12"]
+    command += ["--beside", "decoder"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     machine, *rows = done.stdout.splitlines()
     assert CALIBRATION.fullmatch(machine)
     assert [row.startswith("visit ") for row in rows[:4]] == [True, True, True, False]
-    n_models = 1 + bool(smollm2.file())
     kinds = [row[:44].strip().rpartition(", ")[2] for row in rows[3:]]
-    of_texts = ["painted", "with its headline"] * n_models
-    of_flows = ["flow", "flow while it plays"] * n_models
+    of_texts = ["painted", "with its headline"] * 2
+    of_flows = ["flow", "flow while it plays"] * 2
     assert kinds == [*of_texts, "open a head", "hover", *of_flows]
     assert all(float(row[44:].split()[0]) > 0 for row in rows[3:] if "hover" not in row), rows
 
@@ -190,22 +191,30 @@ def test_a_tuned_lens(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_memory() -> None:
-    """In a process of its own, which becomes the app's host. Two dear requests at once are answered
-    with less than the deployments allow."""
+    """In a process of its own, which becomes the app's host."""
     panels = ["compare.nearest", "logit_lens.lens"]
     command = [sys.executable, "-m", "benchmarks.memory", "--models", "encoder", "--words", "12"]
-    sizes = ["--at-once", "2", "--panels", *panels, "--ask", *panels]
+    sizes = ["--at-once", "0", "--panels", *panels]
     done = subprocess.run([*command, *sizes], cwd=ROOT, check=True, capture_output=True, text=True)
     machine, of_model, *rows = done.stdout.splitlines()
     assert CALIBRATION.fullmatch(machine) and of_model.startswith("encoder: ")
     of_panel = re.compile(r"  (\S+) +([\d,]+) MiB, values +\d+, bound +([\d,]+)")
-    found = [of_panel.match(row) for row in rows[:2]]
+    found = [of_panel.match(row) for row in rows]
     assert [each[1] for each in found if each] == panels
-    for row, way in zip(rows[2:], ("panels", "pages"), strict=True):
+
+
+def test_memory_of_a_server(
+    app_server: tuple[str, int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Two dear requests at once are answered with less than the deployments allow."""
+    monkeypatch.setattr(memory, "server", lambda **_: nullcontext(app_server))
+    memory.print_served(memory.shipped()[-1], ["compare.nearest", "logit_lens.lens"], 2, 12)
+    rows = capsys.readouterr().out.splitlines()
+    wanted = {"panels": "compare.nearest 200, logit_lens.lens 200", "pages": "page, page"}
+    for row, way in zip(rows, wanted, strict=True):
         sizes, _, answers = row.partition("; answers: ")
         before, most, allowed = map(int, re.findall(r" (\d{3,})", sizes.replace(",", "")))
         assert sizes.startswith(f"2 {way} of ") and 0 < before <= most <= allowed == 3072
-        assert (
-            answers
-            == {"panels": "compare.nearest 200, logit_lens.lens 200", "pages": "page, page"}[way]
-        )
+        assert answers == wanted[way]

@@ -173,21 +173,6 @@ def test_a_word_of_both_texts_is_masked() -> None:
 # ---- the tab -----------------------------------------------------------------
 
 
-TWO_SHAPES = {"model": "decoder", "compare": "Model", "other_model": "translator"}
-CROSS = {"model": "translator", "other_edits": "WithoutScale", "other_of": "cross"}
-CHECKPOINT = {"model": "induction", "compare": "Model", "text": "a b c a b"}
-OPENED = [*((view, TWO_SHAPES) for view in VIEWS), ("Heads", CROSS), ("Nearest", CROSS)]
-OPENED += [("Answers", CHECKPOINT), ("Tokens", CROSS)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("view", "asked"), OPENED)
-def test_every_part_opens(view: str, asked: dict[str, str]) -> None:
-    drawn = panels_on(clean(opened(**{"text": "The cat sleeps."} | asked, other_view=view)))
-    assert len(drawn) == 1 + (view != "Heads")
-    assert all(any("B: model" in line for line in each["caption"]) for each in drawn)
-
-
 DOOR = "The woman saw the man when he opened the door."
 
 

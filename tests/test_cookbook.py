@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import cookbook
-import pytest
 
 import headlight
 
@@ -22,13 +21,6 @@ def test_every_block_is_short() -> None:
         imports = "import ", "from transformers "
         lines = [line for line in block.splitlines() if line and not line.startswith(imports)]
         assert len(lines) <= MOST_LINES, block
-
-
-def test_every_block_runs_after_the_preamble_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cookbook.run(COOKBOOK) == len(BLOCKS)
 
 
 def test_every_name_that_it_calls_the_door_is_there() -> None:

@@ -169,24 +169,6 @@ def test_the_formula_is_that_of_the_model(model: str, gpt2_on_pages) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"model": "decoder", "text": FRUIT, "second": DEVICES, "sums": "Sums"},
-        {"model": "translator", "text": FRUIT, "second": DEVICES, "trails": "All"},
-        {"model": "translator", "text": FRUIT, "stream": "decoder", "specials": "Shown"},
-        {"model": "grammar-masked", "text": FRUIT, "second": DEVICES, "length": "Removed"},
-        {"text": FRUIT, "second": HOSTILE["10,000 characters"], "frame": "Close"},
-        {"stage": "99", "token": "x", "mate": "-1", "plane": "?", "stream": "<b>"},
-        {"curve": "", "anchors": "/", "plane": "Words"},
-    ],
-    ids=lambda asked: "-".join(asked),
-)
-def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> None:
-    assert panels_on(opened(**asked)) or asked.get("anchors") == "/"
-
-
-@pytest.mark.slow
 def test_the_page_opens_on_two_contexts_and_shows_one_or_three_dimensions() -> None:
     app = opened()
     contexts, nearest = panels_on(app)

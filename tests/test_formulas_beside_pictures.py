@@ -220,7 +220,7 @@ WITHOUT_A_PLACE = {
     *("teacher_forcing.product", "positions.sentence", "training.losses", "loss.step"),
     "generation.next_token",
 }
-TEXTS = in_turn(SENTENCES, 32, "beside")
+TEXTS = in_turn(SENTENCES, 64, "beside")
 CASES = [
     *product(("encoder", "decoder", "translator", "minilm"), TEXTS),
     *(pytest.param("smollm2", text, marks=needs_smollm2) for text in TEXTS[:1]),

@@ -42,7 +42,7 @@ NUMBER = re.compile(r"[^\w“]*\d[\d.,]*( ?× ?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹
 def payloads(kind: str) -> Iterator[tuple[str, bytes]]:
     """The name of each panel that a text has, in its turn, and what the browser is sent."""
     model, text = ("encoder" if kind == "awkward" else kind), TEXTS[kind]
-    for name in in_turn(NAMES, 3, kind):
+    for name in in_turn(NAMES, 5, kind):
         own = model_of(name)
         if own != "encoder" and kind not in ("encoder", own):
             continue

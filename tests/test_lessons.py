@@ -79,6 +79,7 @@ def words(item: Item) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_every_step_leads_to_a_tab_and_names_words_of_the_text(model: str, text: str) -> None:
@@ -115,7 +116,7 @@ FOLLOWED = [
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(8)
+@pytest.mark.in_turn(16)
 @pytest.mark.parametrize(("model", "text"), FOLLOWED)
 def test_the_thickest_line_leads_to_the_word_that_a_lesson_names(model: str, text: str) -> None:
     run = Run(model, text)
@@ -453,6 +454,7 @@ GERMAN = "Die Großmutter grüßte die Nachbarn, weil sie müde war."
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("model", ("encoder", "decoder", "translator"))
 @pytest.mark.parametrize("text", ["", "Hari", "👩‍👩‍👧 🎉", HOSTILE["right to left"], GERMAN])
 def test_on_an_awkward_text_a_lesson_is_whole_or_says_why_not(text: str, model: str) -> None:

@@ -529,11 +529,12 @@ MANY_PASSES = ("corpus", "training", "generation", "interventions.patches", "pos
 
 def number_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
     """The numbers that panels hand out, of the recording that each draws: as trained, and beside
-    it without a head."""
+    it without a head. Those of SmolLM2 take longest, and are read where every sentence is."""
+    if of.recording.model.name == registry.SMOLLM2 and not EVERY:
+        return
     for name in panels():
         is_of_source = name == "architecture.flow" and len(of.recording.streams) > 1
-        is_long = of.recording.model.name == registry.SMOLLM2 and name.startswith("claims")
-        if name.startswith(MANY_PASSES) or is_of_source or (is_long and not EVERY):
+        if name.startswith(MANY_PASSES) or is_of_source:
             continue
         choices = {key: place[key] for key in place.keys() & parameters(name)}
         for edits in ((), without_head(place)) if "interventions" in name else ((),):

@@ -16,6 +16,7 @@ from explorer.app.layout import current_recording
 from explorer.app.server import static
 from explorer.components import codec
 from explorer.panels import spec
+from explorer.screens.screen import of_words
 from explorer.wording import model_descriptions
 from explorer.wording.markdown_escape import literal
 from models.example_texts import DEFAULT_TEXT, EXAMPLES, OPENING_TEXT
@@ -154,8 +155,8 @@ def test_the_table_has_the_same_numbers() -> None:
 
 
 def test_captions_say_model_text_and_scale() -> None:
-    app = opened(text="Plants eat herbivores", layer="0", head="1", scale="Global", tone="Log")
-    caption = " ".join(codec.decode(bytes_of(app, "attention.head"))[0]["caption"])
+    shown = of_words("?text=Plants+eat+herbivores&layer=0&head=1&scale=Global&tone=Log")
+    caption = " ".join(each for panel in shown.panels() for each in panel.caption)
     for part in ("model encoder", "Plants eat herbivores", "colour: log, 0 to 1", "edits: none"):
         assert part in caption
 
@@ -199,8 +200,5 @@ def test_every_card_says_who_made_the_model_and_what_it_reaches() -> None:
 
 
 def test_a_weight_of_an_address_is_the_one_that_flow_opens() -> None:
-    asked = {"flow_level": "Weight", "layer": "1", "head": "5", "token": "9", "source": "4"}
-    app = page_at("flow", **asked)
-    parts = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
-    flow = next(each for each in parts if each.get("panel") == "architecture.flow")
-    assert "“it” gives “'t”" in flow["finding"]
+    (flow,) = of_words("/architecture?flow_level=Weight&layer=1&head=5&token=9&source=4").panels()
+    assert "“it” gives “'t”" in flow.finding

@@ -302,10 +302,11 @@ ONE_OF_SEVERAL = re.compile(
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_what_is_one_has_its_noun_in_the_singular(model: str) -> None:
     """A text of one or two tokens in turn, where most of what is counted is one."""
-    for name in NAMES:
+    for name in in_turn(NAMES, 2, model):
         if model_of(name) not in ("encoder", model):
             continue
         for text in in_turn(("a", "Go."), 2, f"{name} {model}"):

