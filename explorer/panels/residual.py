@@ -406,16 +406,7 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         "block": "layer" if layers else "sub-layer",
         "norm": power(norms[site]),
     }
-    is_itself = is_hidden and answer == typed
-    about = (
-        "itself"
-        if is_itself
-        else "hidden"
-        if is_hidden
-        else "next"
-        if logit_lens.predicts_next(recording)
-        else "seen"
-    )
+    about = _about(recording, is_hidden, answer == typed)
     kind = "turns" if site == guesses.turning else "changes" if sublayer else "none"
     slots |= {"about": words(about, **slots), "moves": words("rises" if rises else "falls")}
     equation = _equation(selection, place)
@@ -447,6 +438,14 @@ def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) ->
         at={"site": site, "stream": selection.stream.name, "run": hidden if is_hidden else run},
         numbers=numbers,
     )
+
+
+def _about(recording: Recording, is_hidden: bool, is_itself: bool) -> str:
+    """The name of the sentence on which word is guessed at a token. is_itself: it is the token's
+    own."""
+    if is_hidden:
+        return "itself" if is_itself else "hidden"
+    return "next" if logit_lens.predicts_next(recording) else "seen"
 
 
 def _stripes(selection: StreamSelection, place: residual.SubLayer) -> str:
