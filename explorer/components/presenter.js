@@ -351,9 +351,11 @@ function invitation(view) {
 }
 
 /** The question of a lesson's step, while it is shown; of a step of its own words these. @param {View} view */
-function ofLesson({ asks }) {
+function ofLesson(view) {
+  const { asks } = view;
   const { at, heading, question, panel, says, typeset: formula } = bus.now.steps || {};
-  if (asks !== undefined && asks === at) return { says: heading, caption: "", asks: question };
+  if (asks !== undefined && asks === at)
+    return (panel === "words" && toChoose(view)) || { says: heading, caption: "", asks: question };
   return panel === "words" ? { says: heading, caption: "", asks: says, formula } : undefined;
 }
 
@@ -374,12 +376,18 @@ function ofStage(view) {
 function vote(view) {
   const { steps, lesson } = bus.now;
   if (!steps?.options || steps.panel === "words") return undefined;
-  const choices = steps.options.split("\n");
   const asked = lesson?.question?.of === steps.of && lesson.question.choices?.length;
   const slide = asked ? question(view) : undefined;
   if (slide) return { ...slide, told: stepOf(lesson) - backSteps(view) === ANSWER };
+  return toChoose(view);
+}
+
+/** The answers of a step as they stand where no class was asked; undefined for none. @param {View} view */
+function toChoose(view) {
+  const { steps } = bus.now;
+  if (!steps.options) return undefined;
   const told = view.tells === steps.at || view.told === steps.of;
-  const plain = { free: false, choices, right: Number(steps.right) };
+  const plain = { free: false, choices: steps.options.split("\n"), right: Number(steps.right) };
   const rows = rowsOf(plain, undefined, { votes: false, answer: told });
   return { says: steps.question, asks: told ? steps.answer : "", rows, caption: "", told };
 }
@@ -471,7 +479,9 @@ function present(view) {
   if (panel?.name === "panel") return presentPanel(view, panel);
   view.walk = undefined;
   head.replaceChildren(...lettered(headline(picture)));
-  caption.replaceChildren(...lettered(picture ? captionOf(picture) : say("no_picture")));
+  caption.replaceChildren(
+    ...lettered(picture ? captionOf(picture) : say(training() ? "no_training" : "no_picture")),
+  );
   if (!picture) return inLargeType(view, { says: head.innerText, asks: lastWords() });
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
