@@ -444,7 +444,6 @@ def test_a_class_votes_on_the_answers_of_an_own_step_from_another_machine(
     teacher, student = leading(browser, visitor.server), Visitor(browser, visitor.server)
     wall, desk = teacher.page, student.page
     code = json.loads(wall.evaluate("sessionStorage['headlight class']"))["code"]
-    student.join(code)
     wall.goto(f"{visitor.server}/learn")
     wall.get_by_role("link", name="My own lesson").click()
     wall.get_by_role("heading", name="Your own lesson").wait_for()
@@ -453,9 +452,11 @@ def test_a_class_votes_on_the_answers_of_an_own_step_from_another_machine(
     wall.locator(".load input[type=file]").set_input_files(sent)
     wall.get_by_role("button", name="Open it").click()
     wall.locator("summary", has_text=re.compile(r"1\. ")).wait_for()
+    teacher.at_rest()
     wall.get_by_role("link", name="Start", exact=True).last.click()
-    for one in (teacher, student):
-        at_step(one, 1, 1)
+    at_step(teacher, 1, 1)
+    student.join(code)
+    at_step(student, 1, 1)
     wall.locator(".lesson_bar .where").click()
     wall.keyboard.press("p")
     wall.locator(".board .aside .choice").nth(2).wait_for()
