@@ -132,6 +132,9 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     start = page.get_by_role("link", name="Start", exact=True).last
     while lesson_of(start).items[0].answer != "It is a sum.":  # as the server has it
         page.wait_for_timeout(50)
+    (seen, second) = lesson_of(page.get_by_role("link", name="As students see it")).items
+    assert not seen.note and not seen.question and not seen.answer and second.heading
+    assert seen.address == lesson_of(start).items[0].address, "the same step without what is told"
     with page.expect_download() as waiting:
         page.locator(".st-key-save-lesson button").click()
     file = waiting.value.path()
@@ -421,7 +424,7 @@ def test_a_class_votes_on_the_answers_of_an_own_step_from_another_machine(
     page.locator(".st-key-item-0 summary").click()
     page.get_by_label("Question", exact=True).fill("What does “it” attend to?")
     page.get_by_label("Answer", exact=True).fill("Read the thick line.")
-    options = page.get_by_label("Answers to choose from")
+    options = page.get_by_label("Choices for a vote")
     options.fill("only one")
     options.press("Control+Enter")
     page.get_by_text("A class chooses from 2 to 4 answers").wait_for()
@@ -434,7 +437,7 @@ def test_a_class_votes_on_the_answers_of_an_own_step_from_another_machine(
     page.reload()
     page.locator(".st-key-item-0 summary").click()
     page.get_by_role("combobox", name=re.compile("The right one")).wait_for()
-    assert page.get_by_label("Answers to choose from").input_value() == "\n".join(CHOICES)
+    assert page.get_by_label("Choices for a vote").input_value() == "\n".join(CHOICES)
     visitor.at_rest()
     with page.expect_download() as waiting:
         page.locator(".st-key-save-lesson button").click()
