@@ -693,7 +693,7 @@ def test_the_sheet_has_room_for_a_name_and_answers_on_pages_of_their_own() -> No
     drawn = [one for one in made if one.head >= 0]
     assert len(drawn) >= 4 and after.count('<svg class="head"') == len(drawn)
     pictures = sum(bool(each.picture) for one in made for each in one.choices)
-    pictures += sum(one.kind == kinds.SWAPPED for one in made)  # beside the pattern of its head
+    pictures += sum(one.shows_head for one in made)  # beside the pattern of its head
     assert before.count("<svg ") == pictures > 0
     for token in ("Ram", "pushed", "angry", "[CLS]"):
         assert after.count(f">{token}</text>") == 2 * len(drawn), (
@@ -930,6 +930,8 @@ def test_no_two_lessons_ask_the_same_in_the_same_words() -> None:
     assert sum(written) < 0.4 * len(texts)
     for each in sheets:
         assert sum("xchange" in ask(one) for one in each) <= 1
+        of_rule = {(one.layer, one.head) for one in each if one.form == "rule"}
+        assert not of_rule & {(one.layer, one.head) for one in each if one.form == "previous"}
     forms = Counter((one.kind, one.form) for each in sheets for one in each)
     for kind, least in ((kinds.BACK, 2), (kinds.HEADS, 3), (kinds.ADDED, 2)):
         assert len({form for of, form in forms if of == kind}) >= least, forms

@@ -191,12 +191,19 @@ def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) ->
     return chosen
 
 
+def _tells(one: Question, other: Question) -> bool:
+    """True where the sentence of one question tells the answer of the other: which rule a head
+    has."""
+    same = (one.attention, one.layer, one.head) == (other.attention, other.layer, other.head)
+    return same and {one.form, other.form} == {"rule", "previous"}
+
+
 def _is_new(question: Question, chosen: Sequence[Question]) -> bool:
     """True where none of the chosen asks nearly the same: of reasons, of one kind; of what is read
     off, of one head and word, or in one kind of one word, one head or one answer."""
     for other in chosen:
         same_kind = question.kind == other.kind
-        if same_kind and question.is_reason:
+        if same_kind and question.is_reason or _tells(question, other):
             return False
         if {question.kind, other.kind} == {BACK, AHEAD} or question.exchanges and other.exchanges:
             return False

@@ -423,9 +423,9 @@ def beside(on: AskedSentence) -> Iterator[Question]:
             for at in (best, *wrong)
         )
         layer, head = divmod(best, heads)
-        if on.pick((True, False)) and (rule := list(_rule(on, kind, step, (layer, head)))):
-            yield from rule
-            continue
+        interest = float(on.pick((0.5, 1.5)))  # of the rule, where four pictures have 1
+        for rule in _rule(on, kind, step, (layer, head)):
+            yield replace(rule, interest=interest)
         margin = choices[0].value - max(each.value for each in choices[1:])
         about = on.question(kind, layer=layer, head=head, interest=1.0, address=place(layer, head))
         yield replace(about, choices=choices, margin=margin)
@@ -447,7 +447,7 @@ def _rule(on: AskedSentence, kind: str, step: int, at: tuple[int, int]) -> Itera
     choices = options(right, wrong, "itself", "one", value=shares[0])
     slots: Slots = (("given", shares[0]),)
     about = on.question(kind, "rule", layer=at[0], head=at[1], slots=slots, address=place(*at))
-    yield replace(about, choices=choices, margin=margin, interest=1.0)
+    yield replace(about, choices=choices, margin=margin)
 
 
 def _share_at(
