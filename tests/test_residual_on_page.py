@@ -408,9 +408,10 @@ def test_the_sphere_of_an_update_has_its_true_angles(token: int, site: str) -> N
         for vectors in (true, [np.array(each.at) for each in sphere.arrows])
         for a in vectors
     ]
-    assert np.allclose(cosines[:3], cosines[3:], atol=1e-4), (
+    assert np.allclose(cosines[:3], cosines[3:], atol=SUMMED), (
         "each two arrows stand as their vectors"
     )
     for arc in sphere.arcs:
         angle = np.degrees(np.arccos(cosines[arc.start][arc.end]))
+        # one decimal on screen
         assert float(arc.text.removesuffix("°")) == pytest.approx(angle, abs=0.06)
