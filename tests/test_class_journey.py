@@ -153,6 +153,38 @@ FOLDED = """text => {
     asked.scrollHeight <= asked.clientHeight + 1; }"""
 
 
+def test_the_picture_of_a_head_that_is_asked_about_is_on_every_screen(
+    visitors: list[Visitor],
+) -> None:
+    """At the desk, on a phone, and whole on the wall, beside the answer too."""
+    teacher, phone = visitors[:2]
+    page = teacher.page
+    page.goto(f"{teacher.server}/classroom?{urlencode({'text': RULE, 'model': 'encoder'})}")
+    press(teacher, "Start a class")
+    phone.join(page.locator(".how .code").inner_text())
+    one = page.locator("li", has=page.locator("h2", has_text="The picture is head"))
+    one.locator(".picture").wait_for()
+    cells = one.locator(".picture rect").count()
+    one.get_by_role("button", name="Ask the class").press("Enter")
+    phone.page.locator(".panel > .picture").wait_for()
+    assert phone.page.locator(".panel > .picture rect").count() == cells > 9
+    phone.page.locator(".panel .choice").first.press("Enter")
+    page.wait_for_selector(".panel .foot:has-text('1 of 1 have answered')")
+    press(teacher, "Reveal")
+    page.locator("h1").first.click()
+    page.keyboard.press("p")
+    slide = page.locator(".board")
+    slide.locator(".choice.right").wait_for()
+    assert slide.locator(".asked > .picture rect").count() == cells
+    assert slide.locator(".asked").evaluate(
+        "one => one.scrollHeight <= one.clientHeight + 1 && [...one.children].every((each) =>"
+        " each.getBoundingClientRect().top >= one.getBoundingClientRect().top - 1)"
+    ), "no line is cut"
+
+
+RULE = "Ram pushed Hari because he was angry."
+
+
 def asks(teacher: Visitor, students: list[Visitor]) -> None:
     """A question from the teacher's desk, where no student follows; answers, tally, reveal,
     evidence."""

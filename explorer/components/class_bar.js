@@ -25,6 +25,7 @@ import { isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js"
 import { coverPage } from "./cover.js";
 import { hear, make, mount, put, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
+import { patternPicture } from "./pattern_picture.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -233,6 +234,7 @@ function panel(view, lesson) {
     "section",
     about,
     make("h2", { dir: "auto" }, question.text),
+    question.head && patternPicture(question.head, question.text),
     words.length > 0 && offeredWords(words, mine, choose),
     question.free && open && !key && typing(view, lesson, choose),
     list,

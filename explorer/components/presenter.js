@@ -39,6 +39,7 @@ import {
   tree,
 } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
+import { patternPicture } from "./pattern_picture.js";
 import style from "./presenter.css.js";
 import { sentences } from "./sentences.js";
 import { lettered } from "./terms.js";
@@ -504,14 +505,15 @@ function shows({ head, caption }, svg = "", more = {}) {
   bus.tell({ slide: { ...about, svg, paper, ink, dark, asks: "", training: training(), ...more } });
 }
 
-/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[] }} current */
-function inLargeType(view, { says, asks = "", formula, words = [], rows = [] }) {
+/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[], pattern?: string }} current */
+function inLargeType(view, { says, asks = "", formula, words = [], rows = [], pattern }) {
   const { plate, head } = view;
   if (!asks && !formula && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
   shows(view, "", { asks: asks || (rows.length ? "" : says), words, rows });
   const own = formula ? typesetAlone(formula) : [];
   const offered = words.map((each) => make("span", "", each));
   const parts = [
+    pattern && patternPicture(pattern, says),
     asks && make("p", "", ...lettered(asks)),
     offered.length && make("p", "offered", ...offered),
     ...own,
