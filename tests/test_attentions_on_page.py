@@ -284,3 +284,9 @@ def test_below_each_head_of_a_long_text_stands_one_token_that_gets_most() -> Non
     np.testing.assert_array_equal(best, of.pattern.argmax(-1))
     short = attention_panels.heads(Run("encoder", WORDS)).figures[0]
     assert short.fold == 1 and "best" not in short.weights
+
+
+def test_below_a_head_stands_that_a_large_weight_is_no_reason() -> None:
+    """One that is chosen, and can be taken out."""
+    captions = [each.value for each in page_at("heads", layer="1", head="5").caption]
+    assert sum("A large weight is no reason" in each for each in captions) == 1

@@ -143,16 +143,46 @@ def wanders(teacher: Visitor, student: Visitor) -> None:
     assert said.count() == 1 and "The class is at Attention" in said.inner_text()
 
 
-def makes_room(one: Visitor, text: str) -> bool:
-    """True where the question is one line at the foot of the window, with its words."""
-    panel = one.page.locator("section.panel.folded")
-    panel.wait_for()
-    is_line = panel.bounding_box()["height"] < 64  # two lines of text
-    is_whole = panel.locator(".asked").evaluate(
-        "each => each.scrollWidth <= each.clientWidth && each.scrollHeight <= each.clientHeight + 1"
-    )
-    is_folded = is_line and text in panel.inner_text() and not one.page.locator(".choice").count()
-    return is_folded and is_whole
+# The question is one line at the foot of the window, two lines of text high, with all its words.
+FOLDED = """text => {
+  const bar = [...document.querySelectorAll("*")].map((one) =>
+    one.shadowRoot?.querySelector(".follow")).find(Boolean);
+  const panel = bar?.querySelector("section.panel.folded"), asked = panel?.querySelector(".asked");
+  return Boolean(asked) && !bar.querySelector(".choice") && panel.innerText.includes(text) &&
+    panel.getBoundingClientRect().height < 64 && asked.scrollWidth <= asked.clientWidth &&
+    asked.scrollHeight <= asked.clientHeight + 1; }"""
+
+
+def test_the_picture_of_a_head_that_is_asked_about_is_on_every_screen(
+    visitors: list[Visitor],
+) -> None:
+    """At the desk, on a phone, and whole on the wall, beside the answer too."""
+    teacher, phone = visitors[:2]
+    page = teacher.page
+    page.goto(f"{teacher.server}/classroom?{urlencode({'text': RULE, 'model': 'encoder'})}")
+    press(teacher, "Start a class")
+    phone.join(page.locator(".how .code").inner_text())
+    one = page.locator("li", has=page.locator("h2", has_text="The picture is head"))
+    one.locator(".picture").wait_for()
+    cells = one.locator(".picture rect").count()
+    one.get_by_role("button", name="Ask the class").press("Enter")
+    phone.page.locator(".panel > .picture").wait_for()
+    assert phone.page.locator(".panel > .picture rect").count() == cells > 9
+    phone.page.locator(".panel .choice").first.press("Enter")
+    page.wait_for_selector(".panel .foot:has-text('1 of 1 have answered')")
+    press(teacher, "Reveal")
+    page.locator("h1").first.click()
+    page.keyboard.press("p")
+    slide = page.locator(".board")
+    slide.locator(".choice.right").wait_for()
+    assert slide.locator(".asked > .picture rect").count() == cells
+    assert slide.locator(".asked").evaluate(
+        "one => one.scrollHeight <= one.clientHeight + 1 && [...one.children].every((each) =>"
+        " each.getBoundingClientRect().top >= one.getBoundingClientRect().top - 1)"
+    ), "no line is cut"
+
+
+RULE = "Ram pushed Hari because he was angry."
 
 
 def asks(teacher: Visitor, students: list[Visitor]) -> None:
@@ -216,12 +246,14 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     teacher.drawn()  # and has written all that it shows into its address
     for one in students:
         one.until("at => location.href.includes(at)", page.url.rpartition("/")[2])
-    assert makes_room(teacher, text), "the teacher sees the page"
-    for one in students:
-        assert makes_room(one, text), "and so does each student, on the phone too"
+    for one in (
+        teacher,
+        *students,
+    ):  # the teacher sees the page, and so does each, on the phone too
+        one.until(FOLDED, text)
     press(students[0], "Question")
     press(students[0], "See it")
-    assert makes_room(students[0], text)
+    students[0].until(FOLDED, text)
     assert students[1].page.locator(".panel .choice").count() == 0
     teacher.until("location.href.endsWith(headlight.lesson.at)")  # a move folds it anew
     press(teacher, "Question")

@@ -138,6 +138,10 @@ def test_a_question_is_one_or_it_is_refused() -> None:
     for change in NO_QUESTION:
         with pytest.raises(ValueError, match=r"^[A-Z].*\.$"):
             parse_question(QUESTION | change)
+    assert parse_question(QUESTION | {"head": "90/09"})["head"] == "90/09"
+    for head in (["90/09"], "<svg>", "9" * 500, 9):
+        with pytest.raises(ValueError, match=r"\.$"):
+            parse_question(QUESTION | {"head": head})
     said = parse_question(QUESTION | {"model": [["a", 1], ["b", 0.25]]})
     assert said["model"] == [("a", 1.0), ("b", 0.25)]
 

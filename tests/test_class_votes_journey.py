@@ -7,13 +7,17 @@ import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import driver
 import pytest
 from driver import Visitor
 from playwright.sync_api import Page, expect
+from waiting import until
 
 from explorer.panels import lessons
+from explorer.panels.predictions import prediction_at
+from models.contract.edits import HideToken
 from models.runtime.run import Run
 
 TEXT = "The animal didn't cross the street because it was too tired."
@@ -46,7 +50,7 @@ def two(browser: object, server: str) -> Iterator[tuple[Page, Page]]:
 
 @driver.browser_test
 def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
-    two: tuple[Page, Page],
+    two: tuple[Page, Page], tmp_path: Path
 ) -> None:
     wall, desk = two
     desk.locator(".stage input.guess").fill("pizza")
@@ -78,6 +82,33 @@ def test_guesses_of_a_class_are_tallied_and_a_vote_ends_with_its_step(
     wall.locator(".lesson_bar .dot").nth(17).click()  # the worksheet
     way = desk.get_by_role("link", name="Open the worksheet")
     expect(way).to_have_attribute("href", re.compile(r"/worksheet/lecture\?text="))
+    guesses_on_record(taken_home(wall, tmp_path))
+
+
+def guesses_on_record(rows: list[dict[str, str]]) -> None:
+    """Of the hidden word each guess has the model's probability and whether it is the model's own,
+    and the address leads to the step of the lesson."""
+    guesses = {row["answer"]: row for row in rows if row["asked"].endswith(ASKED)}
+    pizza = guesses["pizza"]
+    shares = {word: float(row["probability"]) for word, row in guesses.items()}
+    run = Run("encoder", TEXT)
+    at = run.recording().streams[0].tokens.index("it")
+    answer = prediction_at(run.under((HideToken(at),)), at).answer[0]
+    assert (pizza["vote 1"], pizza["right"]) == ("1", "0") and shares["pizza"] < 0.01
+    assert guesses[answer]["right"] == "1" and shares[answer] == max(shares.values())
+    assert sum(int(row["right"]) for row in guesses.values()) == 1
+    query = parse_qs(urlsplit(pizza["address"]).query)
+    assert (query["lesson"], query["lesson_step"]) == (["lecture"], ["1"])
+
+
+def taken_home(wall: Page, folder: Path) -> list[dict[str, str]]:
+    """The rows of the table that a teacher takes along."""
+    wall.locator(".follow").get_by_role("button", name="Code").click()
+    with wall.expect_download() as download:
+        wall.get_by_role("button", name="CSV").first.click()
+    download.value.save_as(folder / "class.csv")
+    with (folder / "class.csv").open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @driver.browser_test
@@ -126,6 +157,47 @@ def test_the_field_of_a_question_has_no_answer_to_the_one_before(two: tuple[Page
     expect(desk.locator(".lesson_bar .where")).to_have_text("3 / 18")
     wall.keyboard.press("v")
     expect(field).to_have_value("")
+
+
+# Of each figure and each line of the bar its width, and how much of that is under the question.
+UNDER = """() => {
+  const all = [...document.querySelectorAll("*")].filter((one) => one.shadowRoot);
+  const found = (what) => all.flatMap((one) => [...one.shadowRoot.querySelectorAll(what)]);
+  const [panel, line] = [".follow .panel", ".follow .line"].map(
+    (one) => found(one)[0].getBoundingClientRect());
+  return found(".panel[data-panel] svg, .panel[data-panel] h2, .lesson_bar p, .lesson_bar h2")
+    .map((one) => one.getBoundingClientRect()).filter(({ width }) => width)
+    .map(({ right, left, width }) => [width, Math.max(0,
+      Math.min(right, panel.right) - Math.max(left, panel.left),
+      Math.min(right, line.right) - Math.max(left, line.left))]); }"""
+
+
+@driver.browser_test
+def test_a_question_has_room_of_its_own_beside_the_picture(two: tuple[Page, Page]) -> None:
+    wall, desk = two
+    at = next(n for n, each in enumerate(LESSON.items) if each.panel == "softmax.combination")
+    wall.locator(".lesson_bar .dot").nth(at).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text(f"{at + 1} / 18")
+    desk.locator("[data-panel='softmax.combination'] svg").first.wait_for()
+    present(wall)
+    wall.keyboard.press("v")
+    panel = desk.locator(".follow .panel")
+    expect(panel.locator("h2")).to_have_text(LESSON.items[at].question)
+    for width, height in ((1440, 900), (1280, 720)):
+        desk.set_viewport_size({"width": width, "height": height})
+        until(lambda: (seen := desk.evaluate(UNDER)) and not any(under for _, under in seen))
+        assert max(wide for wide, _ in desk.evaluate(UNDER)) > width / 2, "large, and not squeezed"
+        box = panel.bounding_box()
+        assert box and box["y"] + box["height"] < height and box["x"] + box["width"] <= width
+    desk.set_viewport_size({"width": 390, "height": 844})
+    main = desk.locator("[data-testid=stMain]")
+    until(lambda: main.evaluate("one => one.clientWidth") == 390)
+    box = panel.bounding_box()
+    assert box and box["width"] == 390 and box["y"] > 422, "at the foot of a phone"
+    desk.set_viewport_size({"width": 1440, "height": 900})
+    wall.keyboard.press("t")
+    expect(panel).to_have_count(0)
+    until(lambda: main.evaluate("one => one.clientWidth") > 1400)
 
 
 # What the wall has shown, [headline, picture], from now on; and three presses of an arrow, after
@@ -198,12 +270,7 @@ def test_a_struck_word_is_on_no_wall_and_no_students_screen(
     ):
         expect(page).to_have_count(0)
     wall.keyboard.press("Escape")
-    wall.locator(".follow").get_by_role("button", name="Code").click()
-    with wall.expect_download() as download:
-        wall.get_by_role("button", name="CSV").first.click()
-    download.value.save_as(tmp_path / "class.csv")
-    with (tmp_path / "class.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = taken_home(wall, tmp_path)
     assert [(row["answer"], row["struck"]) for row in rows] == [("Rudeword", "1")]
 
 

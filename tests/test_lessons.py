@@ -739,3 +739,27 @@ def test_a_reader_gets_pictures_of_what_a_reader_may_open() -> None:
     shown = worksheet.within(made, 100, lambda name: name != "secret")
     assert [each.panel for each in shown.items] == ["attention.head", "", "", "attention.head"]
     assert [each.address for each in shown.items] == [each.address for each in made.items]
+
+
+@pytest.mark.parametrize(
+    ("options", "right", "n"),
+    [
+        ("yes\nno", "1", 2),
+        ("\n yes \n\nno\nboth\nnone", "3", 4),
+        ("yes\nno", "", 0),
+        ("yes\nno", "2", 0),
+        ("yes\nno", "-1", 0),
+        ("yes\nno", "²", 0),
+        ("yes", "0", 0),
+        ("a\nb\nc\nd\ne", "0", 0),
+        (f"{'long ' * 40}\nno", "1", 0),
+    ],
+)
+def test_answers_to_choose_from_are_a_few_short_ones_of_which_one_is_right(
+    options: str, right: str, n: int
+) -> None:
+    item = Item("/", question="Which?", options=options, right=right)
+    read = lesson.from_word(Lesson("One", (item,)).word).items[0]
+    assert read == item and len(read.choices) == n
+    assert not replace(item, question="").choices
+    assert not n or read.true_option == read.choices[int(right)]

@@ -132,6 +132,9 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     start = page.get_by_role("link", name="Start", exact=True).last
     while lesson_of(start).items[0].answer != "It is a sum.":  # as the server has it
         page.wait_for_timeout(50)
+    (seen, second) = lesson_of(page.get_by_role("link", name="As students see it")).items
+    assert not seen.note and not seen.question and not seen.answer and second.heading
+    assert seen.address == lesson_of(start).items[0].address, "the same step without what is told"
     with page.expect_download() as waiting:
         page.locator(".st-key-save-lesson button").click()
     file = waiting.value.path()
@@ -404,3 +407,74 @@ def test_a_copy_of_a_lesson_gets_a_step_and_a_picture_of_another_tab(visitor: Vi
     page.locator(".lesson_bar .dot").nth(4).click()
     page.wait_for_selector("[data-panel='feed_forward.network'][data-token]")
     at_step(visitor, 5, 19)
+
+
+HOSTILE = "<img src=x onerror=alert(1)> **bold**"
+CHOICES = (HOSTILE, "to the waiter", "to the soup")
+
+
+def test_a_class_votes_on_the_answers_of_an_own_step_from_another_machine(
+    visitor: Visitor, browser: object, tmp_path: Path
+) -> None:
+    """They are written and one is said to be right; a reload, a file and another browser have them;
+    a class chooses, and what is right stands on wall and phone."""
+    page = visitor.open("?layer=1&head=5&token=9").page
+    add_to_lesson(visitor, 1)
+    visitor.go("Learn")
+    page.locator(".st-key-item-0 summary").click()
+    page.get_by_label("Question", exact=True).fill("What does “it” attend to?")
+    page.get_by_label("Answer", exact=True).fill("Read the thick line.")
+    options = page.get_by_label("Choices for a vote")
+    options.fill("only one")
+    options.press("Control+Enter")
+    page.get_by_text("A class chooses from 2 to 4 answers").wait_for()
+    options.fill("\n".join(CHOICES))
+    options.press("Control+Enter")
+    visitor.at_rest()
+    page.get_by_role("combobox", name="The right one").click()
+    page.get_by_role("option", name="C. to the soup").click()
+    visitor.until(HAS, ['right\\\\\\": \\\\\\"2'])
+    page.reload()
+    page.locator(".st-key-item-0 summary").click()
+    page.get_by_role("combobox", name=re.compile("The right one")).wait_for()
+    assert page.get_by_label("Choices for a vote").input_value() == "\n".join(CHOICES)
+    visitor.at_rest()
+    with page.expect_download() as waiting:
+        page.locator(".st-key-save-lesson button").click()
+    file = waiting.value.path()
+    assert lesson_text.from_json(file.read_text("utf-8")).items[0].choices == CHOICES
+
+    teacher, student = leading(browser, visitor.server), Visitor(browser, visitor.server)
+    wall, desk = teacher.page, student.page
+    code = json.loads(wall.evaluate("sessionStorage['headlight class']"))["code"]
+    wall.goto(f"{visitor.server}/learn")
+    wall.get_by_role("link", name="My own lesson").click()
+    wall.get_by_role("heading", name="Your own lesson").wait_for()
+    teacher.at_rest()
+    sent = {"name": "a.json", "mimeType": "application/json", "buffer": file.read_bytes()}
+    wall.locator(".load input[type=file]").set_input_files(sent)
+    wall.get_by_role("button", name="Open it").click()
+    wall.locator("summary", has_text=re.compile(r"1\. ")).wait_for()
+    teacher.at_rest()
+    wall.get_by_role("link", name="Start", exact=True).last.click()
+    at_step(teacher, 1, 1)
+    student.join(code)
+    at_step(student, 1, 1)
+    wall.locator(".lesson_bar .where").click()
+    wall.keyboard.press("p")
+    wall.locator(".board .aside .choice").nth(2).wait_for()
+    wall.keyboard.press("v")
+    desk.locator(".follow .panel .choice").nth(2).wait_for()
+    assert tuple(desk.locator(".follow .choice .words").all_inner_texts()) == CHOICES
+    assert desk.locator(".follow .choice.right").count() == 0
+    desk.locator(".follow .choice").nth(2).press("Enter")
+    desk.locator(".follow .choice[aria-pressed=true]").wait_for()
+    wall.keyboard.press("r")
+    for one in (wall.locator(".board .aside"), desk.locator(".follow")):
+        one.locator(".choice.right .words", has_text="to the soup").wait_for()
+        assert one.locator(".choice .words").first.inner_text() == HOSTILE
+        assert one.locator(".choice.right .count").inner_text() == "1"
+    for one in (teacher, student):
+        assert one.page.locator("img[src=x]").count() == 0
+        one.leave()
+        assert not one.wrong(), one.errors

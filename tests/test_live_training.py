@@ -122,8 +122,11 @@ def test_one_list_shows_what_is_right_and_what_is_said_before_and_after(task: st
     measures = [training.measure(now, training.attention_names(now)[0], 2)]
     curves = [run.progress.held_out]
     panel = training.live(task, now, {0: before, 2: after}, measures, curves, (2, 2, 64))
-    for token, right, *answers in panel.figures[0].rows:
-        assert token in before.given and right in before.right
+    is_same = before.given == before.right
+    assert len(panel.figures[0].columns) == (3 if is_same else 4), "no column twice"
+    for *token, right, first, last in panel.figures[0].rows:
+        assert {*token} <= {*before.given} and right in before.right and bool(token) != is_same
+        answers = first, last
         assert all((each.removesuffix(" ✓") == right) == each.endswith("✓") for each in answers)
     assert f"{after.n_right} of the {len(after.right)}" in panel.finding
 

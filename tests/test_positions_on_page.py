@@ -337,3 +337,22 @@ def test_another_text_forgets_the_order_typed_for_the_last() -> None:
     app.run().pills(key="preset").set_value("Pizza").run()
     first, *_ = panels_on(app)
     assert "pizza . eat" in first["details"][1] and app.text_input(key="retyped").value == ""
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_what_positions_of_their_own_room_would_cost_is_told(model: str) -> None:
+    """As many dimensions as nearly all of the variance of the table needs, by its eigenvalues."""
+    run = Run(model, TEXT)
+    card = run.recording().model
+    rates = 10_000 ** (-np.arange(0, card.d_model, 2) / card.d_model)
+    angles = np.outer(np.arange(card.n_positions), rates)
+    table = np.hstack((np.sin(angles), np.cos(angles)))
+    values = np.sort(np.linalg.eigvalsh(np.cov(table.T)))[::-1]
+    room = int(np.searchsorted(values.cumsum() / values.sum(), 0.99)) + 1
+    d = card.d_model
+    told = re.search(
+        r"Concatenating (\d+) dimensions .* (\d+) wide in the place of (\d+), .* (\d+)% larger",
+        positions.overlap(run).finding,
+    )
+    assert told is not None
+    assert [*map(int, told.groups())] == [room, d + room, d, round(100 * room / d)]

@@ -290,6 +290,7 @@ def test_a_page_without_a_picture_says_how_it_stands(visitor: driver.Visitor) ->
     page.get_by_text("Press Start:").wait_for()
     page.get_by_role("button", name="Present").click()
     page.locator(".board .asked", has_text="Press Start:").wait_for()
+    page.locator(".board .caption", has_text="G starts a training here").wait_for()
     page.keyboard.press("Escape")
     page.goto(f"{visitor.server}/classroom")
     page.get_by_role("button", name="Start a class").click()

@@ -367,3 +367,24 @@ def test_a_reader_starts_and_stops_a_training(visitor: driver.Visitor) -> None:
     page.locator("[data-testid=stProgress]", has_text="stopped").wait_for()
     page.get_by_role("heading", name="Compared with an RNN").wait_for()
     assert "flow=RNN" in page.url
+
+
+@pytest.mark.parametrize(("token", "site"), [(3, "1.ffn"), (5, "2.attn")])
+def test_the_sphere_of_an_update_has_its_true_angles(token: int, site: str) -> None:
+    run, at = states("encoder")
+    panel = residual.updates(run, "Rotation angle", token, site)
+    sphere = panel.figures[1].figures[0]
+    before = at[f"{site}.sum"][token] - at[f"{site}.wrote"][token]
+    true = before, at[f"{site}.wrote"][token], at[f"{site}.normed"][token]
+    cosines = [
+        [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in vectors]
+        for vectors in (true, [np.array(each.at) for each in sphere.arrows])
+        for a in vectors
+    ]
+    assert np.allclose(cosines[:3], cosines[3:], atol=SUMMED), (
+        "each two arrows stand as their vectors"
+    )
+    for arc in sphere.arcs:
+        angle = np.degrees(np.arccos(cosines[arc.start][arc.end]))
+        # one decimal on screen
+        assert float(arc.text.removesuffix("°")) == pytest.approx(angle, abs=0.06)

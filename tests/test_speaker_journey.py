@@ -13,6 +13,7 @@ from classes import redis_address, redis_server
 from driver import Visitor
 from playwright.sync_api import Page, expect
 
+from explorer.panels import lessons
 from explorer.text.lesson import Item, Lesson
 
 __all__ = ["redis_address", "redis_server"]  # pytest finds them here
@@ -37,6 +38,7 @@ STEPS = (
     ),
 )
 LESSON = Lesson("Two steps", STEPS, 20)
+LIVE = "decoder-and-nepal"
 PRESENTED = "html[data-headlight-presenter=on]"
 WHOLE = """() => [...document.querySelectorAll(".column")].every((one) =>
   one.scrollHeight <= one.clientHeight + 1 && one.getBoundingClientRect().bottom <= innerHeight)"""
@@ -87,6 +89,33 @@ def test_the_speakers_window_is_in_step_and_the_wall_has_no_answer(visitor: Visi
     with speaker.expect_event("close"):
         later = opened(wall)
     sees(later, 0)
+
+
+@driver.browser_test
+def test_a_live_training_has_its_whole_list_on_the_wall_and_its_words_here(
+    visitor: Visitor,
+) -> None:
+    at = next(n for n, each in enumerate(lessons.written()[LIVE]["item"]) if each["tab"] == "live")
+    wall = visitor.page
+    wall.goto(f"{visitor.server}/?lesson={LIVE}")
+    wall.locator(".lesson_bar .dot").nth(at).click()
+    expect(wall.locator(".lesson_bar .where")).to_have_text(f"{at + 1} / 18")
+    present(wall)
+    speaker = opened(wall)
+    expect(speaker.locator("section p.says").first).to_contain_text("loss would be")
+    expect(speaker.locator("p.note")).to_contain_text("You will see the loss fall")
+    speaker.get_by_role("button", name="Start training").click()
+    board, text = wall.locator(".board"), wall.locator(".board .plate > svg")
+    expect(board.locator(".caption")).to_contain_text("from random weights")
+    expect(text).to_contain_text("the list")
+    n = int(re.findall(r"of the (\d+) tokens", board.locator("h1").inner_text())[0])
+    drawn = text.text_content() or ""
+    assert len(re.findall("[✓✗]", drawn)) == 2 * n, "every row, before and now"
+    assert "rows …" not in drawn
+    expect(speaker.locator(".slide img")).to_have_count(1)
+    expect(speaker.locator(".slide h2")).to_contain_text(f"of the {n} tokens")
+    speaker.get_by_role("button", name="Stop training").click()
+    expect(speaker.get_by_role("button", name="Start training")).to_have_count(1)
 
 
 @driver.browser_test

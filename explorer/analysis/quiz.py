@@ -2,16 +2,15 @@
 this recording and of passes with a part, a word or a place another; none is about a special token.
 
 They are computed, not written: every question that has an answer is found, and ten are taken, kind
-by kind, those first whose answer is a finding or leads most. Most are questions of reasons. The
-letters of the right answers are dealt, as many of each as there can be, in an order that text and
-model decide, so that the same text asks the same."""
+by kind, in an order that the text decides, those first whose answer is a finding or leads most.
+Most are questions of reasons. The letters of the right answers are dealt, as many of each as there
+can be, in an order that text and model decide, so that the same text asks the same."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from zlib import crc32
 
 from explorer.analysis import quiz_reasons, word_classes
 from explorer.analysis.facts import RecordingFacts
@@ -20,16 +19,24 @@ from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import (
     AHEAD,
     BACK,
+    CHANGED,
     LOOKS,
+    MASKED,
     MIN_MARGIN,
     MOST_ANSWERS,
+    NEXT,
+    NORM,
+    RECEIVED,
     RESIDUAL,
+    SPREAD,
     Question,
 )
 from explorer.analysis.quiz_reading import head_questions
 from models.contract.recording import Recording
 
 N_QUESTIONS = 10
+OF_SENTENCE = (NEXT, MASKED, CHANGED, LOOKS)  # kinds that are asked wherever a text has them
+OF_EVERY_TEXT = (RESIDUAL, NORM)  # kinds that are asked of every text alike
 CLEAR = 0.2  # by how much a pronoun's noun leads
 FINDING_BONUS = 2.0  # what a question is worth more whose answer is a finding
 
@@ -50,23 +57,23 @@ def questions(
     links = {(one.attention, one.at, one.query) for one in findings[1:] if one.head >= 0}
     headline = {(one.attention, one.at, one.query) for one in findings[:1]}
     reasons = list(quiz_reasons.reasons(context, likeliest))
-    fewer = [one for one in reasons if one.kind != RESIDUAL or _is_third(recording)]
     chosen: list[Question] = []
     # Repeated words are asked about only where it must be.
-    for all_words, of_reasons in ((False, fewer), (True, fewer), (True, reasons)):
+    for all_words in (False, True):
         if len(chosen) < N_QUESTIONS:
             read_off = (
                 one
                 for one in _read_off(recording, after, all_words)
                 if (one.attention, (one.layer, one.head), one.token) not in headline
             )
-            chosen = _select_questions([*of_reasons, *read_off], links, recording)
+            chosen = _select_questions([*reasons, *read_off], links, recording)
     return _dealt(chosen, recording)
 
 
-def _is_third(recording: Recording) -> bool:
-    """True for every third text: what is the same of all texts is not asked of each."""
-    return crc32(recording.text.encode("utf-8", "replace")) % 3 == 0
+def _drawn_for(kind: str, recording: Recording) -> int:
+    """A number that a text draws for a kind."""
+    name = f"{kind}\0{recording.text}".encode("utf-8", "replace")
+    return int.from_bytes(hashlib.sha256(name).digest()[:4])
 
 
 def guesses(
@@ -117,8 +124,25 @@ def _select_questions(
         for one in looks
         if _can_be_reasoned(one, of_pronouns) and _is_agreed(one, recording)
     ]
-    chosen = _kind_by_kind(by_kind, [])
-    return _kind_by_kind({kind: later if kind == LOOKS else [] for kind in MIN_MARGIN}, chosen)
+    order = _order(recording)
+    chosen = _kind_by_kind({kind: by_kind[kind] for kind in order}, [])
+    return _kind_by_kind({LOOKS: later}, chosen)
+
+
+def _order(recording: Recording) -> list[str]:
+    """The kinds in the order in which one of each is asked: first those whose answer is of this
+    sentence alone, then reasons, as the text decides, since it has more of them than are asked,
+    and last what is read off. Of two texts of three come late those that have one answer always."""
+
+    def rank(kind: str) -> tuple[int, int]:
+        if kind in OF_SENTENCE:
+            return 0, OF_SENTENCE.index(kind)
+        if kind in (RECEIVED, SPREAD):
+            return 3, 0
+        drawn = _drawn_for(kind, recording)
+        return (2 if kind in OF_EVERY_TEXT and drawn % 3 else 1), drawn
+
+    return sorted(MIN_MARGIN, key=rank)
 
 
 def _pronouns(recording: Recording) -> Mapping[tuple[str, int], set[int]]:
@@ -158,7 +182,7 @@ def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) ->
     """The chosen questions and, up to N_QUESTIONS, one of each kind after the other."""
     chosen = [*chosen]
     while len(chosen) < N_QUESTIONS and any(by_kind.values()):
-        for kind in MIN_MARGIN:
+        for kind in by_kind:
             remaining = by_kind[kind] = [
                 question for question in by_kind[kind] if _is_new(question, chosen)
             ]
@@ -167,14 +191,21 @@ def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) ->
     return chosen
 
 
+def _tells(one: Question, other: Question) -> bool:
+    """True where the sentence of one question tells the answer of the other: which rule a head
+    has."""
+    same = (one.attention, one.layer, one.head) == (other.attention, other.layer, other.head)
+    return same and {one.form, other.form} == {"rule", "previous"}
+
+
 def _is_new(question: Question, chosen: Sequence[Question]) -> bool:
     """True where none of the chosen asks nearly the same: of reasons, of one kind; of what is read
     off, of one head and word, or in one kind of one word, one head or one answer."""
     for other in chosen:
         same_kind = question.kind == other.kind
-        if same_kind and question.is_reason:
+        if same_kind and question.is_reason or _tells(question, other):
             return False
-        if {question.kind, other.kind} == {BACK, AHEAD}:
+        if {question.kind, other.kind} == {BACK, AHEAD} or question.exchanges and other.exchanges:
             return False
         if question.is_reason or other.is_reason:
             continue

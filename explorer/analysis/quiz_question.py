@@ -116,6 +116,16 @@ class Question:
         return self.rival or max(others, key=lambda each: each.value)
 
     @property
+    def shows_head(self) -> bool:
+        """True for a question beside which the pattern of its head stands."""
+        return self.kind == SWAPPED or self.form == "rule"
+
+    @property
+    def exchanges(self) -> bool:
+        """True for a question in which two words are exchanged."""
+        return self.kind == SWAPPED or self.form in ("order", "causal") and self.kind == POSITIONS
+
+    @property
     def is_reason(self) -> bool:
         """True for a question of what changes and why, or of what follows; False for one whose
         answer is read off a picture."""

@@ -7,6 +7,7 @@ decides."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -73,7 +74,15 @@ MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";")
 # A word that is written behind a text, by the language of the text.
-ADDED_WORDS = {"en": "today", "fr": "demain", "de": "heute", "es": "hoy", "it": "oggi", "": "today"}
+ADDED_WORDS = {
+    "en": ("today", "again", "there"),
+    "fr": ("demain", "encore", "ensemble"),
+    "de": ("heute", "wieder", "dort"),
+    "es": ("hoy", "siempre", "juntos"),
+    "it": ("oggi", "ancora", "insieme"),
+    "": ("today", "again", "there"),
+}
+LOOSE = re.compile(r"\s+(?=[.,!?;:…]|$)")  # before a sign, where a word was taken away
 WORDS_BEFORE = 8  # of a text that a question shows before the word that is guessed
 
 
@@ -385,7 +394,7 @@ def predicted_words(context: MeasureContext) -> Iterator[Question]:
 
 def beside(on: AskedSentence) -> Iterator[Question]:
     """Question for the one of four heads, shown as pictures, that attends to the previous token,
-    and to the next one."""
+    and to the next one; or for the rule of that head, which is shown alone."""
     pattern, special = on.attention.pattern, on.stream.special
     layers, heads = pattern.shape[:2]
     for kind, step in ((BACK, -1), (AHEAD, 1)):
@@ -414,9 +423,31 @@ def beside(on: AskedSentence) -> Iterator[Question]:
             for at in (best, *wrong)
         )
         layer, head = divmod(best, heads)
+        interest = float(on.pick((0.5, 1.5)))  # of the rule, where four pictures have 1
+        for rule in _rule(on, kind, step, (layer, head)):
+            yield replace(rule, interest=interest)
         margin = choices[0].value - max(each.value for each in choices[1:])
         about = on.question(kind, layer=layer, head=head, interest=1.0, address=place(layer, head))
         yield replace(about, choices=choices, margin=margin)
+
+
+def _rule(on: AskedSentence, kind: str, step: int, at: tuple[int, int]) -> Iterator[Question]:
+    """Question for the rule that the picture of a head shows: each word attends to the one before
+    it, to the one after it, to itself, or all words attend to one and the same."""
+    pattern, text = on.attention.pattern, ~on.stream.special
+    shares = [
+        float(_share_at(pattern, on.stream.special, on.attention.reachable, each)[at])
+        for each in (step, -step, 0)
+    ]
+    same = pattern[at][text].astype(np.float64).mean(axis=0).max()
+    margin = shares[0] - max(*shares[1:], float(same))
+    if margin < MIN_MARGIN[kind]:
+        return
+    right, wrong = ("before", "after") if step < 0 else ("after", "before")
+    choices = options(right, wrong, "itself", "one", value=shares[0])
+    slots: Slots = (("given", shares[0]),)
+    about = on.question(kind, "rule", layer=at[0], head=at[1], slots=slots, address=place(*at))
+    yield replace(about, choices=choices, margin=margin)
 
 
 def _share_at(
@@ -458,8 +489,12 @@ def scale(on: AskedSentence) -> Iterator[Question]:
         token = on.pick([at for at in on.content if at in on.rows()] or list(on.rows()))
         if token not in on.words:
             return
-        layer, head = on.pick(list(np.ndindex(layers, heads)))
-        now = float(attention.pattern[layer, head, token].max())
+        largest = attention.pattern[:, :, token].max(axis=-1)
+        free = np.argwhere((largest > 0.3) & (largest < 0.8)).tolist()  # could be more, or less
+        if not free:
+            return
+        layer, head = on.pick(free)
+        now = float(largest[layer, head])
         choices = options("same", "larger", "all", "more_than_one", value=now)
         about = on.question(SCALE, form, token=token, layer=layer, head=head, slots=(("now", now),))
         yield replace(about, choices=choices, address=place(layer, head, token))
@@ -609,8 +644,8 @@ def without_norm(on: AskedSentence) -> Iterator[Question]:
 
 
 def without_head(on: AskedSentence) -> Iterator[Question]:
-    """Question for the head that does not notice that another one is taken out: one of the same
-    layer."""
+    """Question for the head that does not notice that another one is taken out, one of the same
+    layer or of one before it; or whose weights can change by that."""
     on.context.require_edits(ZeroHead)
     pattern = on.attention.pattern
     layers, heads = pattern.shape[:2]
@@ -619,7 +654,9 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
     layer, head = int(on.draw.integers(layers - 1)), int(on.draw.integers(heads))
     edit = ZeroHead(layer, head, on.attention.name)
     change = np.abs(on.pattern_of(on.rerun(edit)) - pattern).max(axis=(2, 3)).astype(np.float64)
-    beside = on.pick([each for each in range(heads) if each != head])
+    apart = [at for at in np.ndindex(layer + 1, heads) if at != (layer, head)]
+    form = on.pick(("", "whose", *(("earlier",) if layer else ())))
+    right_at = on.pick([at for at in apart if (at[0] < layer) == (form == "earlier")])
     later = sorted(
         (
             at
@@ -628,10 +665,17 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
         ),
         key=lambda at: -change[at],
     )
-    if len(later) < MOST_ANSWERS - 1 or change[layer, beside] > 0:
+    if len(later) < MOST_ANSWERS - 1 or any(change[at] > 0 for at in apart):
+        return
+    about = on.question(HEADS, form, layer=layer, head=head, interest=1.0)
+    if form == "whose":
+        moved = float(change[later[0]])
+        choices = options("later", "all", "beside", "none", value=moved)
+        about = replace(about, slots=(("moved", moved),))
+        yield seen_under(on, (edit,), replace(about, choices=choices))
         return
     spread = np.linspace(0, len(later) // 2, MOST_ANSWERS - 1).astype(int)
-    right = AnswerOption(0.0, layer=layer, head=int(beside))
+    right = AnswerOption(0.0, layer=right_at[0], head=right_at[1])
     wrong = [
         AnswerOption(float(change[later[at]]), layer=later[at][0], head=later[at][1])
         for at in spread
@@ -639,8 +683,7 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
     if len({each.name for each in wrong}) < len(wrong):
         return
     margin = min(each.value for each in wrong)
-    about = on.question(HEADS, layer=layer, head=head, margin=margin, interest=1.0)
-    yield seen_under(on, (edit,), replace(about, choices=(right, *wrong)))
+    yield seen_under(on, (edit,), replace(about, margin=margin, choices=(right, *wrong)))
 
 
 # ---- a word is another, or stands elsewhere ------------------------------------------------------
@@ -751,6 +794,45 @@ def _weights_after(
             yield replace(about, choices=choices, margin=margin)
 
 
+def longer_or_shorter(on: AskedSentence) -> Iterator[Question]:
+    """Question whether the attention of a word changes where the text has a word more behind it, or
+    a word less."""
+    makers = (added_word, last_word)
+    first = int(on.draw.integers(2))
+    for make in (makers[first], makers[1 - first]):
+        if questions := list(make(on)):
+            yield questions[0]
+            return
+
+
+def last_word(on: AskedSentence) -> Iterator[Question]:
+    """Question whether the last word's absence changes the attention of one before it."""
+    last = max(on.words)
+    rows = [at for at in on.content if at in on.rows() and at < last - 1]
+    if len(on.stream.tokens[last + 1 :]) > 2 or not rows:
+        return
+    text = LOOSE.sub("", on.retyped((last, "")))
+    tokens = list(on.stream.tokens)
+    del tokens[last]
+    after = on.rerun(text=text)
+    if not on.reads(after, tokens):
+        return
+    token = on.pick(rows)
+    now = on.attention.pattern[:, :, token, :last].astype(np.float64)
+    change = float(np.abs(on.pattern_of(after)[:, :, token, :last] - now).max())
+    if on.causal and change > SAME or not on.causal and change < SEEN:
+        return
+    form, *keys = (
+        ("less-causal", "nothing", "share", "later_layers", "gone")
+        if on.causal
+        else ("less-both", "all", "masked", "gone", "position")
+    )
+    slots: Slots = (("last", on.words[last]), ("change", change))
+    about = on.question(ADDED, form, token=token, text=text, slots=slots, interest=1.0)
+    at = (("token", str(token)), ("other_text", text))
+    yield replace(about, choices=options(*keys, value=change), page="compare", address=at)
+
+
 def added_word(on: AskedSentence) -> Iterator[Question]:
     """Question whether a word that is written behind the text changes the attention of one before
     it."""
@@ -759,7 +841,7 @@ def added_word(on: AskedSentence) -> Iterator[Question]:
         recording.model.n_positions or 1 << 30
     ):
         return
-    word = ADDED_WORDS[word_classes.language_of(tuple(recording.text.split()))]
+    word = on.pick(ADDED_WORDS[word_classes.language_of(tuple(recording.text.split()))])
     text = f"{recording.text.rstrip()} {word}"
     after = on.rerun(text=text)
     ends = int((~on.stream.special).nonzero()[0][-1]) + 1
@@ -919,7 +1001,7 @@ def feed_forward(on: AskedSentence) -> Iterator[Question]:
 # What is about the model, and what about weights of words.
 LAWS: tuple[Callable[[AskedSentence], Iterator[Question]], ...] = (
     *(beside, scale, without_positions, without_residual, without_norm, without_head),
-    *(added_word, row_sum, mask, feed_forward),
+    *(longer_or_shorter, row_sum, mask, feed_forward),
 )
 OF_WORDS: tuple[Callable[[AskedSentence], Iterator[Question]], ...] = (
     *(masked_word, changed_word, swapped_words, convex),

@@ -42,19 +42,22 @@ VARIABLES = {
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 # Comments that have lines of their own: readers of the code have them, browsers need none.
 COMMENT = re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$", re.MULTILINE | re.DOTALL)
+# Of a style the indents too: no line of it is looked up by its number.
+OF_STYLE = re.compile(r"/\*.*?\*/|(?<=\n)\s+", re.DOTALL)
 
 
 @cache
 def modules() -> dict[str, bytes]:
     """Every module by its name: the .js files line by line without their comments, each style of a
-    view as a module that exports its text after the one that all share, the light theme's colours,
-    and the sentences that the browser writes."""
+    view, without them too, as a module that exports its text after the one that all share, the
+    light theme's colours, and the sentences that the browser writes."""
     blank = lambda comment: b"\n" * comment[0].count(b"\n")
     sources = {
         file.name: COMMENT.sub(blank, file.read_bytes()) for file in sorted(HERE.glob("*.js"))
     }
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
-        sources[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
+        style = OF_STYLE.sub("", file.read_text("utf-8"))
+        sources[f"{file.name}.js"] = _exporting(style, file != SHARED)
     sources["light.toml.js"] = _exporting(colours("light"))
     sources["card_layout.toml.js"] = _exporting(card_layout())
     sources["browser.toml.js"] = _exporting(all_of("browser"))

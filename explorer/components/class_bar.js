@@ -23,8 +23,9 @@ import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
 import { answered } from "./class_slide.js";
 import { isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js";
 import { coverPage } from "./cover.js";
-import { hear, make, mount, redraw } from "./mount.js";
+import { hear, make, mount, put, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
+import { patternPicture } from "./pattern_picture.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -83,10 +84,12 @@ function draw(view, lesson) {
   speak(view, lesson);
 }
 
-/** The page ends above the bar, so that the foot of its last picture can be seen. @param {View} view */
+/** The page ends above the bar, so that the foot of its last picture can be seen, and beside a question where the window has room for both. @param {View} view */
 function makeRoom({ root }) {
   const { height } = root.getBoundingClientRect();
-  document.documentElement.style.setProperty("--class-bar", `${Math.ceil(height)}px`);
+  const beside = root.querySelector(".panel:not(.folded)") ? "19rem" : "0px";
+  const page = document.documentElement;
+  put(page, { vars: { "class-bar": `${Math.ceil(height)}px`, "class-beside": beside } });
 }
 
 /** A class that this browser leads, in a window that does not lead it. @param {import("./class_client.js").Part} left */
@@ -231,6 +234,7 @@ function panel(view, lesson) {
     "section",
     about,
     make("h2", { dir: "auto" }, question.text),
+    question.head && patternPicture(question.head, question.text),
     words.length > 0 && offeredWords(words, mine, choose),
     question.free && open && !key && typing(view, lesson, choose),
     list,

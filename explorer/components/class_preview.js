@@ -54,6 +54,7 @@ function goOn(view) {
 function told({ frame }) {
   const { ahead, lesson } = now();
   const question = isCovering(lesson) ? { covers: true } : undefined;
+  frame.place(); // beside a question
   frame.tell("news", {
     ahead,
     lesson: { question, isBelow: true },

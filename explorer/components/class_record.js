@@ -2,6 +2,7 @@
 // What a class was asked and how it answered, in its teacher's browser alone: counts, and nothing of who gave
 // them. It leaves as a table and as a page.
 
+import { bus } from "./bus.js";
 import { ROOT } from "./class_part.js";
 import { rowsOf, voters } from "./class_answers.js";
 import { tenths } from "./number_format.js";
@@ -14,7 +15,7 @@ const MOST = 200; // questions of a class
 // What spreadsheets take for a formula, with what they skip before it.
 const FORMULA = /^'*[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/;
 
-/** @typedef {{ number: number, question: any, tally: any[] }} Asked */
+/** `lesson`: the choices that name the lesson in the address of its step. @typedef {{ number: number, question: any, tally: any[], lesson?: Record<string, string> }} Asked */
 /** @typedef {{ code: string, day: string, asked: Asked[] }} Kept */
 
 /** The record of the last class that this browser led. @returns {Kept | null} */
@@ -30,6 +31,33 @@ export function recorded() {
 /** No record any more. */
 export const forgetRecord = () => localStorage.removeItem(NAME);
 
+/** What names the lesson of a step that this window is at, which no student is told; undefined elsewhere. @param {any} question */
+function lessonOf({ of }) {
+  if (!of || bus.now.steps?.of !== of) return undefined;
+  const here = new URLSearchParams(location.search);
+  const { lesson_step: step, ...names } = Object.fromEntries(
+    [...here].filter(([name]) => name.startsWith("lesson")),
+  );
+  return names;
+}
+
+/** @param {Kept} kept */
+function keep(kept) {
+  try {
+    localStorage.setItem(NAME, JSON.stringify(kept));
+  } catch {
+    // a browser that keeps nothing has no record
+  }
+}
+
+/** The model's words for what was asked, the likeliest first, with their probabilities. @param {string} text of the question @param {[string, number][]} model */
+export function noteModel(text, model) {
+  const kept = recorded();
+  if (!kept) return;
+  for (const { question } of kept.asked) if (question.text === text) question.model = model;
+  keep(kept);
+}
+
 /**
  * Note what a teacher's line says of a class: a question from the end of its vote on. A second vote stands in
  * the place of the first, which it holds.
@@ -44,25 +72,25 @@ export function note(code, { number, open, question, tally }) {
       ? before
       : { code, day: new Date().toISOString().slice(0, 10), asked: [] };
   const rounds = question.rounds?.length || 0;
-  const others = kept.asked.filter(
-    (each) =>
-      each.number !== number &&
-      !(each.question.text === question.text && each.number >= number - rounds),
-  );
-  const asked = [...others, { number, question, tally }].slice(-MOST);
-  try {
-    localStorage.setItem(NAME, JSON.stringify({ ...kept, asked }));
-  } catch {
-    // a browser that keeps nothing has no record
-  }
+  const isBefore = (/** @type {Asked} */ each) =>
+    each.number === number ||
+    (each.question.text === question.text && each.number >= number - rounds);
+  const lesson = lessonOf(question) || kept.asked.find(isBefore)?.lesson;
+  const others = kept.asked.filter((each) => !isBefore(each));
+  keep({ ...kept, asked: [...others, { number, question, tally, lesson }].slice(-MOST) });
 }
 
 /** The rows of a question as they are at its end. @param {Asked} asked @param {boolean} [struck] also words that the teacher struck */
 const rows = ({ question, tally }, struck = false) =>
   rowsOf(question, tally, { votes: true, answer: true, struck });
 
-/** The address of what a question is about. @param {any} question */
-const link = ({ to }) => (to ? `${new URL(to.replace(/^\/+/, ""), ROOT)}` : "");
+/** The address of what a question is about, with the lesson that it is of. @param {Asked} asked */
+function link({ question: { to }, lesson = {} }) {
+  if (!to) return "";
+  const at = new URL(to.replace(/^\/+/, ""), ROOT);
+  for (const [name, word] of Object.entries(lesson)) at.searchParams.set(name, word);
+  return `${at}`;
+}
 
 /** @param {any} value */
 function cell(value) {
@@ -87,7 +115,7 @@ export function csv({ asked }) {
       const { text, says } = each.question;
       const right = hasRight(each.question) ? Number(row.right) : ""; // nobody said what is right
       const about = [at + 1, text, row.letter, row.words, right];
-      lines.push([...about, ...numbers, p, says, link(each.question), row.struck ? 1 : ""]);
+      lines.push([...about, ...numbers, p, says, link(each), row.struck ? 1 : ""]);
     }
   });
   return `\ufeff${lines.map((line) => line.map(cell).join(",")).join("\r\n")}\r\n`;
@@ -128,7 +156,7 @@ export function page({ code, day, asked }) {
         `<td class="bar">${before.map((count) => bar(count, true)).join("")}${bar(n, false)}</td></tr>`,
     );
     const { text, says } = each.question;
-    const to = link(each.question);
+    const to = link(each);
     return (
       `<section><h2>${at + 1}. ${escaped(text)}</h2><table><tr><th></th><th></th>` +
       `${heads.map((head) => `<th>${head}</th>`).join("")}<th></th></tr>${lines.join("")}</table>` +

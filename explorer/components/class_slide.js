@@ -24,7 +24,7 @@ export const stepOf = ({ open, revealed }) => (open ? ASKED : revealed ? ANSWER 
  * A step of a class's question as a slide; undefined where its teacher asks none.
  * @param {any} lesson
  * @param {number} step
- * @returns {{ says: string, asks: string, caption: string, words: string[], rows: import("./class_answers.js").Row[] } | undefined}
+ * @returns {{ says: string, asks: string, caption: string, words: string[], rows: import("./class_answers.js").Row[], pattern?: string } | undefined}
  */
 export function questionSlide(lesson, step) {
   const { key, over, question, tally } = lesson || {};
@@ -37,5 +37,5 @@ export function questionSlide(lesson, step) {
   const asks = step === ANSWER ? question.says : "";
   const { stage } = bus.now;
   if (isOnStage(lesson)) return { says: stage.asks, asks: stage.line, caption, rows, words };
-  return { says: question.text, asks, caption, rows, words };
+  return { says: question.text, asks, caption, rows, words, pattern: question.head };
 }

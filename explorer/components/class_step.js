@@ -91,11 +91,11 @@ export function press(key) {
   return next ? tell(ask(next)) : false;
 }
 
-/** What a class guessed, the most frequent words first, for the end where the answer is told. @param {[string, number, true?][]} tally */
+/** What a class guessed, the most frequent words first, for the end where the answer is told: a sentence, and the words. @param {[string, number, true?][]} tally */
 function guessed(tally) {
   const shown = tally.filter(([, , isStruck]) => !isStruck).slice(0, MOST);
-  const words = shown.map(([word, n]) => say("times", { word, n }));
-  return words.length ? say("guessed", { words: words.join(", ") }) : "";
+  const words = shown.map(([word, n]) => say("times", { word, n })).join(", ");
+  return { says: words && say("guessed", { words }), words: shown.map(([word]) => word) };
 }
 
 /** Take the question away; what was answered by then is on the record. @param {any} lesson */

@@ -54,10 +54,27 @@ export function besideGuess(figure, finding) {
   return [guess, answer, because].filter(Boolean).join(" ");
 }
 
-/** What the class guessed that this window leads, in the end. @param {any} figure */
+/** What the class guessed that this window leads, in the end, where its record gets what the model gives these words. @param {any} figure */
 function guessOfClass(figure) {
   const asked = bus.now.guesses && isEnd(figure) && !figure.edits && questionOf(figure).text;
-  return (asked && bus.now.guesses[asked]) || "";
+  const of = asked && bus.now.guesses[asked];
+  if (!of) return "";
+  if (!of.isNoted && figure.lanes.length) {
+    of.isNoted = true;
+    noteModel(figure, asked, of.words);
+  }
+  return of.says;
+}
+
+/** @param {any} figure @param {string} asked @param {string[]} words */
+async function noteModel(figure, asked, words) {
+  const { noteModel: note } = await import("./class_record.js"); // for who leads a class alone
+  const model = figure.lanes.map((/** @type {any} */ one) => [one.label + one.rest, one.chance]);
+  for (const yours of words) {
+    const lane = await wayOf({ ...figure, yours });
+    if (lane && !lane.isPart) model.push([yours, lane.chance]);
+  }
+  note(asked, model);
 }
 
 /** What is asked before the light is on: the question, the line with its gap, and both as one text. @param {any} figure */
@@ -110,19 +127,19 @@ function laneOfGuess(figure) {
   return true;
 }
 
-/** Ask for the way of the reader's guess, and give it a lane. @param {any} figure @returns {Promise<boolean>} whether it has one */
-export async function askGuess(figure) {
+/** The way of the reader's guess, which is asked for; undefined where it has a lane, or none is known. @param {any} figure */
+async function wayOf(figure) {
   const address = guessAddress(figure);
-  if (!address) return false;
-  try {
-    const answer = await fetch(new URL(`../../${address}`, import.meta.url));
-    const { table } = answer.ok ? await answer.json() : {};
-    if (table) guessed.set(address, laneOf(table, "guess", figure.yours));
-  } catch {
-    return false;
-  }
-  return laneOfGuess(figure);
+  if (!address) return undefined;
+  const answer = await fetch(new URL(`../../${address}`, import.meta.url)).catch(() => undefined);
+  const { table } = answer?.ok ? await answer.json().catch(() => ({})) : {};
+  const lane = table && laneOf(table, "guess", figure.yours);
+  if (lane) guessed.set(address, lane);
+  return lane;
 }
+
+/** Ask for the way of the reader's guess, and give it a lane. @param {any} figure @returns {Promise<boolean>} whether it has one */
+export const askGuess = async (figure) => Boolean(await wayOf(figure)) && laneOfGuess(figure);
 
 /** A lane as the table of a panel tells it. @param {Record<string, any[]>} table @param {string} row the name of its rows @param {string} [guess] */
 export function laneOf(table, row, guess) {

@@ -39,6 +39,7 @@ import {
   tree,
 } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
+import { patternPicture } from "./pattern_picture.js";
 import style from "./presenter.css.js";
 import { sentences } from "./sentences.js";
 import { lettered } from "./terms.js";
@@ -351,9 +352,11 @@ function invitation(view) {
 }
 
 /** The question of a lesson's step, while it is shown; of a step of its own words these. @param {View} view */
-function ofLesson({ asks }) {
+function ofLesson(view) {
+  const { asks } = view;
   const { at, heading, question, panel, says, typeset: formula } = bus.now.steps || {};
-  if (asks !== undefined && asks === at) return { says: heading, caption: "", asks: question };
+  if (asks !== undefined && asks === at)
+    return (panel === "words" && toChoose(view)) || { says: heading, caption: "", asks: question };
   return panel === "words" ? { says: heading, caption: "", asks: says, formula } : undefined;
 }
 
@@ -374,12 +377,18 @@ function ofStage(view) {
 function vote(view) {
   const { steps, lesson } = bus.now;
   if (!steps?.options || steps.panel === "words") return undefined;
-  const choices = steps.options.split("\n");
   const asked = lesson?.question?.of === steps.of && lesson.question.choices?.length;
   const slide = asked ? question(view) : undefined;
   if (slide) return { ...slide, told: stepOf(lesson) - backSteps(view) === ANSWER };
+  return toChoose(view);
+}
+
+/** The answers of a step as they stand where no class was asked; undefined for none. @param {View} view */
+function toChoose(view) {
+  const { steps } = bus.now;
+  if (!steps.options) return undefined;
   const told = view.tells === steps.at || view.told === steps.of;
-  const plain = { free: false, choices, right: Number(steps.right) };
+  const plain = { free: false, choices: steps.options.split("\n"), right: Number(steps.right) };
   const rows = rowsOf(plain, undefined, { votes: false, answer: told });
   return { says: steps.question, asks: told ? steps.answer : "", rows, caption: "", told };
 }
@@ -471,7 +480,9 @@ function present(view) {
   if (panel?.name === "panel") return presentPanel(view, panel);
   view.walk = undefined;
   head.replaceChildren(...lettered(headline(picture)));
-  caption.replaceChildren(...lettered(picture ? captionOf(picture) : say("no_picture")));
+  caption.replaceChildren(
+    ...lettered(picture ? captionOf(picture) : say(training() ? "no_training" : "no_picture")),
+  );
   if (!picture) return inLargeType(view, { says: head.innerText, asks: lastWords() });
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
@@ -494,14 +505,15 @@ function shows({ head, caption }, svg = "", more = {}) {
   bus.tell({ slide: { ...about, svg, paper, ink, dark, asks: "", training: training(), ...more } });
 }
 
-/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[] }} current */
-function inLargeType(view, { says, asks = "", formula, words = [], rows = [] }) {
+/** A question, or its answers where there are some, as large as their room allows. @param {View} view @param {{ says: string, asks?: string, formula?: any, words?: string[], rows?: import("./class_answers.js").Row[], pattern?: string }} current */
+function inLargeType(view, { says, asks = "", formula, words = [], rows = [], pattern }) {
   const { plate, head } = view;
   if (!asks && !formula && !rows.length) [head.textContent, asks] = ["", says]; // words are typed, and the vote is open
   shows(view, "", { asks: asks || (rows.length ? "" : says), words, rows });
   const own = formula ? typesetAlone(formula) : [];
   const offered = words.map((each) => make("span", "", each));
   const parts = [
+    pattern && patternPicture(pattern, says),
     asks && make("p", "", ...lettered(asks)),
     offered.length && make("p", "offered", ...offered),
     ...own,

@@ -93,7 +93,7 @@ function card(view, item, at) {
     event.preventDefault();
     go(item.to);
   };
-  const { measured, head, ...question } = item;
+  const { measured, ...question } = item;
   const now = view.leads?.question === item.text;
   const asks = (/** @type {string} */ name, /** @type {string} */ label, /** @type {any} */ more) =>
     make(
@@ -110,7 +110,7 @@ function card(view, item, at) {
     "li",
     { "aria-label": say("question", { n: at + 1 }) },
     make("h2", { dir: "auto" }, item.text),
-    head && patternPicture(head, item.text),
+    item.head && patternPicture(item.head, item.text),
     make(
       "div",
       {

@@ -272,9 +272,9 @@ function wall({ on, slide }) {
 }
 
 /** The picture of a slide, or the question with its answers that stands in its place. @param {Partial<import("./speaker_wall.js").Slide>} slide */
-function plate({ svg, asks, words = [], rows = [] }) {
+function plate({ svg, asks, words = [], rows = [], training }) {
   if (own.picture) return [make("img", { src: own.picture, alt: "" })];
-  const empty = svg === "" && !rows.length ? say("no_picture") : "";
+  const empty = svg === "" && !rows.length && !training ? say("no_picture") : "";
   const offered = words.map((each) => make("span", "", each));
   return [
     make(

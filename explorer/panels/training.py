@@ -999,17 +999,19 @@ def _predicted_words(run: Run, at: Checkpoint) -> OneList:
 
 
 def _lists(lists: Mapping[int, OneList]) -> TextTable:
-    """One list, what is right for each of its places, and what the model says there at some
-    steps."""
+    """One list, what is right for each of its places, which is the list itself where it is to be
+    said again, and what the model says there at some steps."""
     words, steps = sentences(CONCEPT, "live"), sorted(lists)
     one = lists[steps[-1]]
+    is_same = one.given == one.right
+    about = (words("same_list"),) if is_same else words.lines("of_list")
     said = [
         [words("hit" if a == b else "miss", token=a) for a, b in zip(lists[at].said, one.right)]
         for at in steps
     ]
     return TextTable(
-        title=words("list"),
+        title=words("list_again" if is_same else "list"),
         note=words("list_note"),
-        columns=(*words.lines("of_list"), *(words("at_step", step=f"{at:,}") for at in steps)),
-        rows=tuple(zip(one.given, one.right, *said)),
+        columns=(*about, *(words("at_step", step=f"{at:,}") for at in steps)),
+        rows=tuple(zip(*([] if is_same else [one.given]), one.right, *said)),
     )

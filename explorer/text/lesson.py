@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -20,6 +20,8 @@ MOST_ITEMS = 60
 MOST_MINUTES = 600
 MOST_CHARACTERS = 4000  # of any text of an item
 MOST_BYTES = 400_000  # of a lesson as JSON
+LEAST_OPTIONS, MOST_OPTIONS = 2, 4  # answers to choose from
+LONGEST_OPTION = 160  # characters of one of them
 OF_SPEAKER = (
     "note",
     "question",
@@ -64,6 +66,30 @@ class Item:
     formula: str = ""
     proof: str = ""
     link: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Answers to the question that a class chooses from; none where they are too few, too many
+        or too long, or none is said to be true: then it answers in its own words."""
+        lines = option_lines(self.options)
+        return lines if self.question and self.true_option and are_options(lines) else ()
+
+    @property
+    def true_option(self) -> str:
+        """The true one of the answers to choose from, "" where none is said."""
+        lines = enumerate(option_lines(self.options))
+        return {str(at): line for at, line in lines}.get(self.right, "")
+
+
+def option_lines(options: str) -> tuple[str, ...]:
+    """The answers that are written a line each, without empty lines."""
+    return tuple(line for each in options.splitlines() if (line := each.strip()))
+
+
+def are_options(lines: Sequence[str]) -> bool:
+    """True for as many and as short answers as a class can choose from."""
+    is_short = all(len(each) <= LONGEST_OPTION for each in lines)
+    return is_short and LEAST_OPTIONS <= len(lines) <= MOST_OPTIONS
 
 
 @dataclass(frozen=True)

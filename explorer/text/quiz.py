@@ -16,7 +16,6 @@ from explorer.analysis.quiz_question import (
     LOOKS,
     RECEIVED,
     SPREAD,
-    SWAPPED,
     AnswerOption,
     Question,
 )
@@ -176,7 +175,7 @@ def sheet(
     `formula_lines`); on pages of their own the answers with their reasons, the measured values and
     the heads that are asked about, and the formulas with numbers."""
     words, recording = patterns()["sheet"], context.recording
-    pictures = [_head(one, context) if one.kind == SWAPPED else "" for one in selected]
+    pictures = [_head(one, context) if one.shows_head else "" for one in selected]
     questions = "".join(
         f"<li>{_text(ask(one))}{head}{_choices(one)}</li>" for one, head in zip(selected, pictures)
     )

@@ -158,7 +158,8 @@ def app_address(address: object) -> str:
 
 def parse_question(payload: object) -> dict[str, Any] | None:
     """A teacher's question as it is stored: text, choices, the right one, the reason and the page.
-    What a question need not have: pictures of the choices; `covers`, the answer is the model's
+    What a question need not have: pictures of the choices; `head`, that of the head
+    that is asked about; `covers`, the answer is the model's
     prediction; `model`, words with their probabilities; `free`, students type a word, for which
     choices are examples, or where it is `long` a sentence; `of`, the step of a lesson that it was
     asked on.
@@ -187,6 +188,7 @@ def parse_question(payload: object) -> dict[str, Any] | None:
         "long": is_free and payload.get("long") is True,
         "covers": payload.get("covers") is True,
         "pictures": _pictures(payload.get("pictures"), len(choices)),
+        "head": "".join(_pictures([payload["head"]] if payload.get("head") else [], 1)),
         "model": _probabilities(payload.get("model")),
     }
     return question | {name: value for name, value in more.items() if value}

@@ -70,7 +70,7 @@ MOST_ROUNDS = 4  # votes on one question
 MOST_GUESSES = 12  # different words of a tally, the most frequent first
 LONGEST_GUESS, LONGEST_REASON = 40, 200  # characters of a word, and of a sentence
 # What students have of a question before its answer is shown.
-ASKED = ("text", "choices", "pictures", "covers", "free", "long")
+ASKED = ("text", "choices", "pictures", "head", "covers", "free", "long")
 
 
 def _tally(

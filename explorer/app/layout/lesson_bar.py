@@ -65,6 +65,7 @@ def show(is_sharing: bool) -> None:
     items = [
         asdict(each)
         | {"picture": worksheet.picture_address(each), "typeset": own_formula(each.formula)}
+        | {"options": "\n".join(each.choices)}
         for each in lesson.items
     ]
     # The reader's own is the same one while it is written.

@@ -30,7 +30,7 @@ from models.runtime.run import Run
 
 WORDS = sentences("lesson", "tab")
 FIELDS = named("lesson", "fields")  # what is written about an item, by the name of its field
-LONG_FIELDS = ("says", "note", "answer")
+LONG_FIELDS = ("says", "note", "options", "answer")
 JSON = "application/json"
 MOST_SUBJECTS = 6  # models with texts that are told of a lesson that is opened
 
@@ -333,6 +333,8 @@ def _edit(step: int, at: int, item: Item) -> None:
             _picture(step, item)
             for name, label in FIELDS.items():
                 _field(name, label, step, item)
+                if name == "options" and item.options.strip():
+                    _right(step, item)
             if item.formula.strip() and own_lesson.own_formula(item.formula) is None:
                 st.warning(WORDS("no_formula"))
 
@@ -373,6 +375,24 @@ def _subject(item: Item) -> str:
     return f"{model}: {text}"
 
 
+def _right(step: int, item: Item) -> None:
+    """Draw the menu of a step's answers, of which its author says the right one."""
+    lines = lesson_text.option_lines(item.options)
+    if not lesson_text.are_options(lines):
+        least, most = lesson_text.LEAST_OPTIONS, lesson_text.MOST_OPTIONS
+        st.warning(WORDS("no_options", least=least, most=most, longest=lesson_text.LONGEST_OPTION))
+        return
+    st.selectbox(
+        WORDS("right"),
+        range(len(lines)),
+        lines.index(item.true_option) if item.true_option else None,
+        format_func=lambda at: f"{'ABCD'[at]}. {lines[at]}",
+        placeholder=WORDS("no_right"),
+        key=(key := f"lesson right {step} {item.options}"),
+        on_change=lambda: own_lesson.write(step, right=str(st.session_state[key])),
+    )
+
+
 def _field(name: str, label: str, step: int, item: Item) -> None:
     kinds: Mapping[bool, Any] = {True: st.text_area, False: st.text_input}
     key = f"lesson {name} {step}"
@@ -382,8 +402,19 @@ def _field(name: str, label: str, step: int, item: Item) -> None:
         getattr(item, name),
         key=key,
         max_chars=lesson_text.MOST_CHARACTERS,
-        on_change=lambda: own_lesson.write(step, **{name: st.session_state[key] or ""}),
+        on_change=lambda: _write(step, item, name, st.session_state[key] or ""),
     )
+
+
+def _write(step: int, item: Item, name: str, words: str) -> None:
+    """Write what was typed in a field of a step; of answers to choose from the right one stays
+    it."""
+    fields = {name: words}
+    if name == "options":
+        lines = lesson_text.option_lines(words)
+        right = item.true_option
+        fields["right"] = str(lines.index(right)) if right in lines else ""
+    own_lesson.write(step, **fields)
 
 
 def _move(at: int, to: int) -> None:

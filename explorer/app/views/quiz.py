@@ -13,7 +13,7 @@ import streamlit as st
 from explorer.analysis import predictions, quiz
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import questions
-from explorer.analysis.quiz_question import SWAPPED, Question
+from explorer.analysis.quiz_question import Question
 from explorer.analysis.quiz_reasons import picture
 from explorer.app import mounts
 from explorer.app.layout.controls import bind
@@ -170,7 +170,7 @@ def item(one: Question, recording: Recording) -> QuizItem:
         tuple(each.picture for each in one.choices) if one.answer.picture else (),
         one.covers,
         tuple((choice(one, each), each.value) for each in ranked) if one.covers else (),
-        head_pattern(one, recording) if one.kind == SWAPPED else "",
+        head_pattern(one, recording) if one.shows_head else "",
     )
 
 
