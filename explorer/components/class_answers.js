@@ -29,9 +29,9 @@ const same = (/** @type {string} */ a, /** @type {string} */ b) =>
 /** True for a question that has an answer to be shown. @param {any} question */
 export const hasAnswer = ({ free, says, model }) => Boolean(!free || says || model);
 
-/** How many answered. @param {any[] | undefined} tally */
+/** How many answered, but for words that were struck. @param {any[] | undefined} tally */
 export const voters = (tally) =>
-  (tally || []).reduce((sum, each) => sum + (Array.isArray(each) ? each[1] : each), 0);
+  (tally || []).reduce((sum, each) => sum + (Array.isArray(each) ? !each[2] && each[1] : each), 0);
 
 /**
  * The rows of a question: its choices, or where words were typed those and the model's.
@@ -84,7 +84,10 @@ function striking({ code, watch }, { words, struck }) {
       title: label,
       "aria-label": label,
       data: { focus: `strike ${words}` },
-      onclick: () => send("strike", { code, watch, word: words, struck: !struck }).catch(() => {}),
+      onclick: (/** @type {Event} */ event) => {
+        event.stopPropagation(); // a press on the slide walks its picture
+        send("strike", { code, watch, word: words, struck: !struck }).catch(() => {});
+      },
     },
     struck ? "↺" : "×",
   );

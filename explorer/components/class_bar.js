@@ -122,7 +122,8 @@ function speak(view, { at, alone, key, question, open, revealed, over, lost, cut
 }
 
 /** True where the picture of this window's own page asks what the class is asked. @param {any} lesson */
-const isInPicture = (lesson) => lesson?.open && isOnStage(lesson) && !bus.now.standsIn;
+const isInPicture = (lesson) =>
+  lesson?.open && !lesson.alone && isOnStage(lesson) && !bus.now.standsIn;
 
 /** @param {View} view @param {any} lesson */
 function line(view, lesson) {

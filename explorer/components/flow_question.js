@@ -205,20 +205,20 @@ export function stage(view, lit) {
     for (const each of choices.querySelectorAll("button"))
       each.setAttribute("aria-pressed", `${each.textContent === word}`);
   };
-  let [isMade, asked] = [false, 0]; // whether a guess was made here since this question was asked
   // Where the class is asked, this student's answer is the guess here too, and one to an earlier question is none.
   const voted = (/** @type {Record<string, any>} */ { lesson }) => {
     const { mine, open, question, number } = lesson || {};
     if (!open || !isOfClass(lesson) || question.text !== questionOf(figure).text) return;
-    isMade &&= !asked || asked === number;
-    asked = number;
+    const { asked, isMade } = view.beam; // whether a guess was made here since this was asked
+    view.beam.isMade = isMade && (!asked || asked === number);
+    view.beam.asked = number;
     if (typeof mine === "string") view.beam.voted !== mine && guess((view.beam.voted = mine));
-    else if (!isMade && figure.yours) guess((view.beam.voted = field.value = ""));
+    else if (!view.beam.isMade && figure.yours) guess((view.beam.voted = field.value = ""));
   };
   voted(bus.now);
   until(view, "voted", listen(voted));
   const guessHere = (/** @type {string} */ word) => {
-    isMade = true;
+    view.beam.isMade = true;
     guess(word);
   };
   field.oninput = () => guessHere(field.value);

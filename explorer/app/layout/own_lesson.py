@@ -23,7 +23,9 @@ from explorer.wording.templates import sentences
 
 WORDS = sentences("lesson", "bar")
 OF_HEADS = ("attention.votes", "attention.heads", "attention.head")  # which are drawn by hand
-OF_ALL_TABS = ("text", "model", "covered", "token", "layer", "head")  # choices that mean one thing
+# Choices that mean one thing on every tab.
+OF_ALL_TABS = ("text", "target", "model", "covered", "attention", "token", "layer", "head")
+TOLD_BY_PROOF = {"question", "answer", "address"}  # of a step, what its proof belongs to
 OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
 
 
@@ -78,9 +80,12 @@ def arrange(change: Callable[[list[Any]], object]) -> None:
 
 
 def write(step: int, **fields: str) -> None:
-    """Write fields of a step by its name, wherever it is by now."""
+    """Write fields of a step by its name, wherever it is by now; the proof of a given lesson goes
+    where another question, answer or page comes."""
     if step in steps():
         at, items = steps().index(step), list(own().items)
+        if any(getattr(items[at], each) != fields[each] for each in TOLD_BY_PROOF & fields.keys()):
+            fields = {"proof": "", **fields}
         items[at] = replace(items[at], **fields)
         keep(replace(own(), items=tuple(items)))
 
@@ -112,6 +117,8 @@ def pictures_of(tab: str) -> dict[str, dict[str, str]]:
 def turn(step: int, tab: str, panel: str | None = None) -> None:
     """Lead a step to a picture of a tab, its main one where None, with the text, the model, the
     word and the head that it has."""
+    if step not in steps():
+        return
     item, pictures = own().items[steps().index(step)], pictures_of(tab)
     here, query = lesson_text.parts(item.address)
     kept = query if tab == here else {name: query[name] for name in OF_ALL_TABS if name in query}

@@ -266,10 +266,12 @@ def _insert(at: int) -> None:
 
 def _copy(run: Run, key: str) -> None:
     """A lesson that comes with the app becomes one more of the reader's own, to be changed."""
+    if (name := st.session_state[key]) is None:
+        return
     try:
-        made = lessons.on(run, st.session_state[key])
+        made = lessons.on(run, name)
     except ValueError as why:
-        visit.lesson_problem = str(why)
+        visit.lesson_problem, st.session_state[key] = str(why), None
         return
     # The number stands in the sentence, which is written in one field.
     whole = lambda each: replace(each, says=each.says + each.number + each.rest, number="", rest="")
