@@ -83,7 +83,6 @@ class Name:
 Number = float | int | Sequence[tuple[float, ...]] | Sequence[tuple[Name, ...]]
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
-FEW_TERMS = 2  # of a sum whose numbers are long
 LONGEST_INDEX = 12  # characters of a word that is the index of a symbol
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
@@ -250,11 +249,10 @@ def _summed(
     letters: str,
     labels: Callable[[int], str] = str,
     write: Callable[[float], str] | None = None,
-    most: int = MOST_TERMS,
 ) -> dict[str, Any]:
     """A sum of products as `terms` lists it, and the names of its factors. letters: one for each of
-    the factors; labels: the index of a place; most: how many are listed."""
-    places = term_places(*factors, most=most)
+    the factors, or of one that is a product; labels: the index of a place."""
+    places = term_places(*factors)
     names = [
         tuple(Name(letter, shortened(labels(int(at)), LONGEST_INDEX)) for letter in letters)
         for at in places
@@ -262,7 +260,7 @@ def _summed(
     rest = len(factors[0]) - len(places)
     if rest:
         names.append((Name("", plural(rest, "other")),))
-    return {"sum": terms(*factors, write=write, most=most), "names": names}
+    return {"sum": terms(*factors, write=write), "names": names}
 
 
 # ---- one head ------------------------------------------------------------------------------------
@@ -290,7 +288,7 @@ def dot(at: RecordedPlace) -> Evidence:
     )
     cell = at.cell
     numbers: dict[str, Number] = {
-        **_summed(cell.q, cell.k, letters="qk", most=FEW_TERMS),
+        **_summed(cell.q.astype(np.float64) * cell.k, letters="qk"),
         "dot": Written(cell.dots[cell.key], texts(cell).dot),
     }
     return Evidence(_compared(pairs), numbers)
@@ -317,7 +315,8 @@ def _of_cell(at: RecordedPlace) -> dict[str, Number]:
     }
     if cell.plain is None:
         return numbers
-    return numbers | {"powers": powers(cell, written.power_decimals)}
+    both = powers(cell, written.power_decimals)
+    return numbers | {"power": both[0][0], "powers": both}
 
 
 def softmax(at: RecordedPlace) -> Evidence:
