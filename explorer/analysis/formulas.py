@@ -54,6 +54,7 @@ from explorer.figures.formatting import (
     plural,
     power,
     shortened,
+    word_in_sentence,
 )
 from explorer.wording.templates import sentences
 from models.contract.edits import (
@@ -92,6 +93,11 @@ STEP = 1e-5  # of a numerical derivative
 ALMOST_ALL = 0.9999  # a cold softmax’s weight, beside which no digit of the others is seen
 SHIFT = 3  # added to every score of a row
 RATE = 0.001  # of one step of training
+
+
+def _index(label: str) -> str:
+    """A word as the index of a symbol: a punctuation mark in quotes, else it is not seen there."""
+    return word_in_sentence(shortened(label, LONGEST_INDEX))
 
 
 @dataclass(frozen=True)
@@ -253,10 +259,7 @@ def _summed(
     """A sum of products as `terms` lists it, and the names of its factors. letters: one for each of
     the factors, or of one that is a product; labels: the index of a place."""
     places = term_places(*factors)
-    names = [
-        tuple(Name(letter, shortened(labels(int(at)), LONGEST_INDEX)) for letter in letters)
-        for at in places
-    ]
+    names = [tuple(Name(letter, _index(labels(int(at)))) for letter in letters) for at in places]
     rest = len(factors[0]) - len(places)
     if rest:
         names.append((Name("", plural(rest, "other")),))
@@ -1248,7 +1251,7 @@ def chain(at: RecordedPlace) -> Evidence:
     told = slice(first, first + MOST_TERMS)
     rest = np.delete(p, told)
     factors = (*map(float, p[told]), *([float(np.prod(rest))] if len(rest) else []))
-    words = [Name("p", shortened(each, LONGEST_INDEX)) for each in stream.tokens[1:][told]]
+    words = [Name("p", _index(each)) for each in stream.tokens[1:][told]]
     if len(rest):
         words.append(Name("", "\u00a0· " + plural(len(rest), "other")))
     steps = min(n, MOST_STEPS)
@@ -1296,7 +1299,7 @@ def loss(at: RecordedPlace) -> Evidence:
 
     numbers: dict[str, Number] = {
         **_summed(nats, letters="ℓ", labels=word, write=fixed if is_seen else None),
-        "word": [(Name("", shortened(word(own), LONGEST_INDEX)),)],
+        "word": [(Name("", _index(word(own))),)],
         "p": float(p[own]),
         "nats": Written.by(fixed, nats[own]) if is_seen else float(nats[own]),
         "loss": Written.by(fixed, nats.mean()) if is_seen else float(nats.mean()),
