@@ -657,7 +657,9 @@ const CUTS = {
       strips.map(({ label }) => label.split(" of ").at(-1)), // 0.72 × v of animal
       says,
     );
-    const kept = [...rowsOf(framed), ...selectedOf(strips), ...names];
+    const share = (/** @type {number} */ at) => strips[at].weight ?? 0;
+    const largest = [...strips.keys()].sort((a, b) => share(b) - share(a)).filter(share);
+    const kept = [...rowsOf(framed), ...selectedOf(strips), ...names, ...largest];
     const places = around(strips.length, kept, most);
     return {
       ...part(figure, { strips: places }),
