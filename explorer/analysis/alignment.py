@@ -119,16 +119,18 @@ def align(a: Axis, b: Axis) -> Alignment:
                 Unit(" / ".join(names), places_a, places_b, True),
             )
     used = ({at for unit in units for at in getattr(unit, side)} for side in "ab")
-    outside = [
+    outside_a, outside_b = (
         tuple(at for at in range(len(side.labels)) if at not in in_unit)
         for side, in_unit in zip((a, b), used)
-    ]
-    alone = [side.labels[at] for side, places in zip((a, b), outside) for at in places]
+    )
+    alone = [a.labels[at] for at in outside_a] + [b.labels[at] for at in outside_b]
+    is_one = max(len(outside_a), len(outside_b)) == 1
     return Alignment(
         tuple(units),
-        *outside,
+        outside_a,
+        outside_b,
         CHARACTERS if same else WORDS,
-        " / ".join(alone) if max(map(len, outside)) == 1 else DIFFERING,
+        " / ".join(alone) if is_one else DIFFERING,
     )
 
 

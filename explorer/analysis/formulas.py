@@ -116,7 +116,8 @@ class RecordedPlace:
     to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer, a
     whole layer or a norm, the layer's first where "". width, pair, position, shift: of an encoding
     that is drawn, its dimensions, a pair of these, a position, and by how many others; None for
-    any. temperature: by which scores or logits are divided; training: a step on the recording."""
+    any. target: the token (id) whose probability is spoken of, the likeliest where None.
+    temperature: by which scores or logits are divided; training: a step on the recording."""
 
     context: MeasureContext
     layer: int = 0
@@ -130,6 +131,7 @@ class RecordedPlace:
     pair: int | None = None
     position: int | None = None
     shift: int | None = None
+    target: int | None = None
     temperature: float = 2.0
     training: TrainingStep | None = None
 
@@ -155,6 +157,7 @@ class RecordedPlace:
             pair=arguments.get("pair"),
             position=arguments.get("position"),
             shift=arguments.get("shift"),
+            target=arguments.get("target_id"),
             temperature=arguments.get("temperature", cls.temperature),
             training=arguments.get("training"),
         )
@@ -1201,17 +1204,64 @@ def readout(at: RecordedPlace) -> Evidence:
             yield words @ moved / factor, context.logits(stream.name, int(token)) - first
 
     logits = context.logits(stream.name, min(at.token, last)).astype(np.float64)
-    likeliest = int(logits.argmax())
+    of = int(logits.argmax()) if at.target is None else at.target
     powers = np.exp(logits)
     numbers: dict[str, Number] = {
-        "logit": float(logits[likeliest]),
+        "logit": float(logits[of]),
         "powers": terms(powers),
-        "p": float(powers[likeliest] / powers.sum()),
+        "p": float(powers[of] / powers.sum()),
+        "name": _chance_of(context, of, "" if at.target is None else stream.tokens[at.token + 1]),
     }
     instead = {} if context.capabilities.readout_bias else {" + b": ""}
     if stream.sites[-1] == "final.normed":
         instead["h_t"] = "Norm(h_t)"
     return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {}, instead)
+
+
+def _chance_of(context: MeasureContext, id: int, shown: str = "") -> list[tuple[Name]]:
+    """The symbol of a token's probability: with its name, but where the reader is asked for what
+    the model predicts only with the one that the text shows."""
+    if context.recording.covered is not None:
+        return [(Name("p", _index(shown)),)]
+    return [(Name("p", _index(shown or context.model.labels([id])[0])),)]
+
+
+def whole_word(at: RecordedPlace) -> Evidence:
+    """The product of the probabilities of the pieces that the likeliest word has, those behind the
+    first in one, beside that of as many passes, each over the pieces before."""
+    context = at.context
+    context.require_readout()
+    stream = output_stream(context.recording)
+    if context.recording.covered is not None or len(context.recording.streams) > 1:
+        raise Untestable(LACKS)
+    causal_attention(context.recording)
+    token = min(at.token, len(stream.tokens) - 1)
+    p = probabilities(context.logits(stream.name, token).astype(np.float64))
+    first = int(p.argmax())
+    word = context.model.words_after(context.recording, token).get(first)
+    if word is None:
+        raise Untestable(REASONS("one_piece"))
+
+    def pairs() -> Pairs:
+        ids, product = [int(each) for each in stream.ids[: token + 1]], 1.0
+        for _ in word.pieces:
+            read = context.model.record_once(ids, context.recording.edits)
+            scores = context.model.logits(read, read.streams[-1].name, len(ids) - 1)
+            chances = probabilities(scores.astype(np.float64))
+            ids.append(int(chances.argmax()))
+            product *= float(chances.max())
+        yield np.array([word.own]), np.array([product])
+
+    rest = "".join(word.pieces[1:])
+    numbers: dict[str, Number] = {
+        "word": [(Name("", _index(word.word)),)],
+        "names": [
+            (Name("p", _index(word.pieces[0])), Name("", "\u00a0·\u00a0"), Name("p", _index(rest)))
+        ],
+        "product": [(float(p[first]), word.own / float(p[first]))],
+        "p": word.own,
+    }
+    return Evidence(_compared(pairs), numbers)
 
 
 def sampled(at: RecordedPlace) -> Evidence:
@@ -1231,6 +1281,7 @@ def sampled(at: RecordedPlace) -> Evidence:
         "t": Written(t, f"{t:g}"),
         "powers": terms(powers),
         "p": float(p[likeliest]),
+        "name": _chance_of(context, likeliest),
     }
     is_there = np.isfinite(powers.sum())
     return Evidence(_compared(lambda: [(p, own / own.sum())]), numbers if is_there else {})
