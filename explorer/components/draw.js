@@ -295,13 +295,6 @@ export class Pen {
     );
   }
 
-  /** A text in its room, or whole where it covers nothing beyond it. @param {number} x @param {number} y @param {string} text @param {TextStyle} style */
-  freely(x, y, text, style) {
-    const isWide = this.width(text, style) > (style.room ?? Infinity);
-    const isWhole = isWide && this.isFree(this.box(x, y, text, style));
-    this.text(x, y, text, isWhole ? { ...style, room: undefined } : style);
-  }
-
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
   text(x, y, text, style = {}) {
     if (!text) return;

@@ -575,12 +575,17 @@ function presentPanel(view, own) {
   const { steps: at } = bus.now;
   // A step's words are about its own picture.
   const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = (!proof && at) || {};
-  const set = (/** @type {boolean} */ inNumbers) =>
+  const formulas = besideFrame(header.formulas, frame);
+  const inNumbers = formulas.filter(({ numbers }) => numbers.length);
+  const set = (/** @type {number} */ most) =>
     view.formulas.replaceChildren(
       ...(ownFormula ? typesetAlone(ownFormula) : []),
-      ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
+      ...formulas.flatMap((one) =>
+        typeset([one], { focus, filled: inNumbers.indexOf(one) < most }),
+      ),
     );
-  set(isFilled);
+  const all = isFilled ? inNumbers.length : 0;
+  set(all);
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
   const said = [guess, frame?.sentence || found || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
@@ -591,10 +596,14 @@ function presentPanel(view, own) {
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
   if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
-  // The picture has its part of the screen; where numbers would take of that, they come on a press.
-  const isSmall = view.plate.clientHeight < LEAST * innerHeight;
-  view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
-  if (view.spared) set(false);
+  // The picture has its part of the screen; where numbers would take of that, one formula has them,
+  // or they come on a press.
+  view.spared = undefined;
+  for (const most of [1, 0])
+    if (all > most && view.insists !== header.panel && isSmall(view)) {
+      view.spared = header.panel;
+      set(most);
+    }
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
@@ -608,6 +617,9 @@ function presentPanel(view, own) {
   drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
   view.size = sizeOf(view.plate);
 }
+
+/** Whether formulas leave a picture less than its part of the screen. @param {View} view */
+const isSmall = ({ plate }) => plate.clientHeight < LEAST * innerHeight;
 
 /** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures */
 async function drawSlide(view, figures) {
