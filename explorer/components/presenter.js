@@ -599,11 +599,12 @@ function presentPanel(view, own) {
   // The picture has its part of the screen; where numbers would take of that, one formula has them,
   // or they come on a press.
   view.spared = undefined;
-  for (const most of [1, 0])
-    if (all > most && view.insists !== header.panel && isSmall(view)) {
-      view.spared = header.panel;
-      set(most);
-    }
+  const fewer = view.insists === header.panel ? [] : [1, 0].filter((most) => all > most);
+  const spares = (/** @type {number} */ most) => {
+    view.spared = most < all && header.panel;
+    set(most);
+  };
+  while (fewer.length && isSmall(view)) spares(/** @type {number} */ (fewer.shift()));
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
@@ -614,19 +615,28 @@ function presentPanel(view, own) {
   fits(view.aside, BESIDE);
   const beside = vote(view);
   shows(view, null, { beside });
-  drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
+  const spoken = { header: { ...header, says }, look: panel.look, figures: shown };
+  drawSlide(
+    view,
+    spoken,
+    () => fewer.length > 0 && (spares(/** @type {number} */ (fewer.shift())), true),
+  );
   view.size = sizeOf(view.plate);
 }
 
 /** Whether formulas leave a picture less than its part of the screen. @param {View} view */
 const isSmall = ({ plate }) => plate.clientHeight < LEAST * innerHeight;
 
-/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures */
-async function drawSlide(view, figures) {
+/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {() => boolean} makesRoom by fewer numbers above it, false where it cannot: for a figure that else is not drawn */
+async function drawSlide(view, figures, makesRoom) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
-  if (view.turn === turn && bus.now.presenter)
-    shows(view, slide(figures, view.plate, figures.header.title), { beside: vote(view) });
+  if (view.turn !== turn || !bus.now.presenter) return;
+  const draw = () => slide(figures, view.plate, figures.header.title);
+  let made = draw();
+  while (made.isCut && makesRoom()) made = draw();
+  view.size = sizeOf(view.plate);
+  shows(view, made.svg, { beside: vote(view) });
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */
