@@ -15,8 +15,9 @@ from javascript import needs_node, run, served
 from test_panels import NAMES, made, model_of
 
 from explorer.components import codec
-from explorer.panels import lessons
+from explorer.panels import architecture, lessons
 from explorer.wording.templates import sentences
+from models.contract.edits import ZeroHead
 from models.example_texts import DEFAULT_TEXT
 from models.runtime.run import Run
 
@@ -248,6 +249,23 @@ def test_below_formulas_and_beside_a_vote_nothing_is_cut(kind: str, tmp_path: Pa
                 found += [told(one) for one in room["omitted"] if one["what"] == "figures"]
             problems += [f"{name} at {room['name']}: {each}" for each in found]
     assert not problems, "\n".join(problems)
+
+
+def test_a_flow_beside_a_vote_covers_no_place_of_its_answer(tmp_path: Path) -> None:
+    served(tmp_path)
+    text = "Shyam grew up in Nepal where he stayed until he was 20 years old and speaks fluent"
+    run_without = Run("decoder", text, (ZeroHead(2, 0),))
+    file = tmp_path / "architecture.flow"
+    file.write_bytes(architecture.flow(run_without, beam="end").encode())
+    rooms = [
+        {"name": f"{wide}", "width": wide, "height": high, "window": window}
+        for wide, high, window in ((755, 330, 1280), (755, 400, 1280), (1140, 520, 1920))
+    ]
+    done = run("node", "slides.js", str(tmp_path), json.dumps(rooms), str(file))
+    assert done.returncode == 0, done.stderr[-2000:]
+    for room in map(json.loads, done.stdout.splitlines()):
+        assert not faults(room)
+        assert any(re.search(r"\d(st|nd|rd|th)\b", each["shown"]) for each in room["texts"])
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
