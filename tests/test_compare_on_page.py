@@ -43,8 +43,7 @@ def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(te
     found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
     distances = comparison.same_place_distances(found)
     panel = compare.heads(Run("encoder", text), layer=1, head=3)
-    first, a, b = panel.figures
-    grid = first.figures[1] if hasattr(first, "figures") else first
+    grid, a, b = panel.figures
     np.testing.assert_allclose(grid.values, distances, atol=SUMMED)
     assert grid.marks == ((1, 3, ""),)
     for matrix, weights in zip((a, b), found.heads((1, 3), (1, 3))):
@@ -107,7 +106,7 @@ def test_of_two_shapes_each_head_stands_beside_the_nearest() -> None:
         comparison.distance_matrix(sides(recorded("encoder", TEXT), recorded("decoder", TEXT)))
     )
     panel = compare.heads(run, other, layer=1, head=3)
-    grid = panel.figures[0].figures[1]
+    grid = panel.figures[0]
     np.testing.assert_allclose(grid.values.ravel(), [each.distance for each in near])
     nearest = comparison.nearest_to(near, (1, 3))
     assert f"L{nearest[0]} H{nearest[1]}" in panel.figures[2].title
@@ -128,6 +127,7 @@ def test_texts_without_a_common_word_are_refused_and_sides_are_named() -> None:
     panel = compare.heads(run, Run("encoder", "the dog"))
     assert "“cat”" in panel.figures[1].title and "“dog”" in panel.figures[2].title
     assert any("Text of B: the dog" in line for line in panel.caption)
+    assert panel.figures[1].columns[-1] == "cat / dog", "what only one text has is named"
     old = Run("encoder", "The old cat slept on the mat.")
     _, of_a, of_b = compare.heads(old, Run("encoder", "The cat slept on the mat.")).figures
     assert "“old”" in of_a.title and "without “old”" in of_b.title

@@ -189,6 +189,9 @@ LAWS: dict[str, Law] = {
     ),
     "logit_lens.lens": probability,
     "predictions.word": probability,
+    "teacher_forcing.offset": lambda panel, at, numbers: (
+        not numbers["readout"] or tenths(numbers["readout"]["p"]) == str(panel.numbers["target"])
+    ),
     "stages.exchanged": exchanged,
     "neighbours.between": lambda panel, at, _: f"(token {at.token})" in caption(panel),
     "norm_place.diagrams": lambda panel, at, _: (

@@ -104,8 +104,8 @@ def test_the_component_of_an_output_is_its_largest_and_a_lost_frame_is_found() -
     # Its z is 0.910: the weights, in three decimals, make it at the digits that are written.
     run = Run("encoder", "The animal didn't cross the street because it was too tired.")
     header = framed.payload(spec.PANELS["anatomy.weight"](run, step="Sum"))
-    (attention,) = (each for each in header["formulas"] if each["id"] == "attention")
-    assert len(attention["results"]) == len(FORMULAS["attention"].numbers)
+    (of,) = (each for each in header["formulas"] if each["id"] == "weighted-sum")
+    assert len(of["results"]) == len(FORMULAS["weighted-sum"].numbers)
     (frame,) = (each for each in header["figures"][1]["frames"] if each["label"] == "Sum")
     (strips,) = (each for each in frame["figures"] if each["kind"] == "strips")
     ((at, component, _),) = strips["framed"]
@@ -114,6 +114,6 @@ def test_the_component_of_an_output_is_its_largest_and_a_lost_frame_is_found() -
     assert abs(values[component]) == abs(values).max()
     assert not unframed(header)
     strips["framed"] = []
-    assert [id for id, _ in unframed(header)] == ["attention"]
+    assert [id for id, _ in unframed(header)] == ["weighted-sum"]
     strips["framed"] = [[at, (component + 1) % len(values), ""]]
-    assert [id for id, _ in unframed(header)] == ["attention"]
+    assert [id for id, _ in unframed(header)] == ["weighted-sum"]

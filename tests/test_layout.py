@@ -15,7 +15,9 @@ from javascript import needs_node, run, served
 from test_panels import NAMES, made, model_of
 
 from explorer.components import codec
+from explorer.panels import architecture, lessons
 from explorer.wording.templates import sentences
+from models.contract.edits import ZeroHead
 from models.example_texts import DEFAULT_TEXT
 from models.runtime.run import Run
 
@@ -33,6 +35,20 @@ ROOMS = [
     {"name": "1920x1080", "width": 1827, "height": 800, "window": 1920},
     {"name": "390x844", "width": 358, "height": 0, "window": 390},
     {"name": "file"},  # as wide as its words need
+]
+# What formulas leave of these, as symbols and with their numbers; and a question with its answers.
+BELOW_SYMBOLS = [
+    {"name": "1280x460", "width": 1218, "height": 460, "window": 1280},
+    {"name": "1920x700", "width": 1827, "height": 700, "window": 1920},
+]
+BELOW_NUMBERS = [
+    {"name": "1280x400", "width": 1218, "height": 400, "window": 1280},
+    {"name": "1920x620", "width": 1827, "height": 620, "window": 1920},
+]
+TALL = {"translation.alignment"}  # a line says which of its figures is not drawn
+BESIDE_A_VOTE = [
+    {"name": "1280 beside", "width": 755, "height": 530, "window": 1280},
+    {"name": "1920 beside", "width": 1140, "height": 800, "window": 1920},
 ]
 LEAST = 20  # pixels of a slide's type
 SAY = sentences("browser", "omissions")
@@ -186,6 +202,70 @@ def test_nothing_is_dropped_in_silence_and_no_text_covers_another(
             found += [told(one) for one in gone]
         problems += [f"{name} at {room['name']}: {each}" for each in found]
     assert not problems, "\n".join(problems)
+
+
+def voted() -> set[str]:
+    """The panels that a question of a lesson with answers to choose from stands beside, and those
+    that show its true answer."""
+    asked = [
+        each
+        for written in lessons.written().values()
+        for each in written["item"]
+        if "options" in each
+    ]
+    return {each["panel"] for each in asked} | {each["proof"]["panel"] for each in asked}
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "translator"])
+def test_below_formulas_and_beside_a_vote_nothing_is_cut(kind: str, tmp_path: Path) -> None:
+    served(tmp_path)
+    beside = voted()
+    assert len(beside) >= 5
+    sent = {
+        name: data
+        for name, data in payloads(kind)
+        if name in beside or codec.decode(data)[0]["formulas"]
+    }
+    for name, data in sent.items():
+        (tmp_path / name).write_bytes(data)
+    problems = []
+    for places, names in (
+        (BELOW_SYMBOLS, [each for each in sent if codec.decode(sent[each])[0]["formulas"]]),
+        (BELOW_NUMBERS, [each for each in sent if codec.decode(sent[each])[0]["formulas"]]),
+        (BESIDE_A_VOTE, [each for each in sent if each in beside]),
+    ):
+        if not names:
+            continue
+        files = [str(tmp_path / name) for name in names]
+        done = run("node", "slides.js", str(tmp_path), json.dumps(places), *files)
+        assert done.returncode == 0, done.stderr[-2000:]
+        for room in map(json.loads, done.stdout.splitlines()):
+            name = Path(room["file"]).name
+            header, _ = codec.decode(sent[name])
+            found = [*missing(header, room), *faults(room)]
+            if places is not BELOW_NUMBERS:  # a press takes these away
+                found += [f"{one['shown']}: small" for one in room["texts"] if one["size"] < LEAST]
+            if places is BELOW_SYMBOLS and name not in TALL:  # numbers make room for a figure
+                found += [told(one) for one in room["omitted"] if one["what"] == "figures"]
+            problems += [f"{name} at {room['name']}: {each}" for each in found]
+    assert not problems, "\n".join(problems)
+
+
+def test_a_flow_beside_a_vote_covers_no_place_of_its_answer(tmp_path: Path) -> None:
+    served(tmp_path)
+    text = "Shyam grew up in Nepal where he stayed until he was 20 years old and speaks fluent"
+    run_without = Run("decoder", text, (ZeroHead(2, 0),))
+    file = tmp_path / "architecture.flow"
+    file.write_bytes(architecture.flow(run_without, beam="end").encode())
+    rooms = [
+        {"name": f"{wide}", "width": wide, "height": high, "window": window}
+        for wide, high, window in ((755, 330, 1280), (755, 400, 1280), (1140, 520, 1920))
+    ]
+    done = run("node", "slides.js", str(tmp_path), json.dumps(rooms), str(file))
+    assert done.returncode == 0, done.stderr[-2000:]
+    for room in map(json.loads, done.stdout.splitlines()):
+        assert not faults(room)
+        assert any(re.search(r"\d(st|nd|rd|th)\b", each["shown"]) for each in room["texts"])
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])

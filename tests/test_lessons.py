@@ -320,6 +320,34 @@ def test_the_keys_of_the_votes_on_a_head_are_what_is_left_without_it() -> None:
     assert {each.right for each in votes} == {"2", "0"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "text"), list(product(MODELS, (*TEXTS, OPENING_TEXT))))
+def test_where_scores_grow_or_shrink_weights_are_seen_to_change(model: str, text: str) -> None:
+    """The largest weight has room to grow, wherever a head of the attention has such a one."""
+    try:
+        items = lessons.on(Run(model, text), "lecture").items
+    except ValueError:  # this model has nothing for so short a text
+        return
+    shown = {each.panel: each for each in items if "look_at=" in each.address}
+    step = shown["soft_lookup.temperature"]
+    panel = worksheet.pictured(step)
+    assert panel is not None
+    at = panel.arguments
+    of = next(
+        each
+        for each in panel.run.recording().attention
+        if each.name == at["attention"] or not at["attention"]
+    )
+    largest = of.pattern[:, :, int(at["token"])].max(axis=-1)
+    own = float(largest[at["layer"], at["head"]])
+    assert step.number == hundredths(own)
+    assert own <= lessons.MIDDLING or not ((largest > 0.2) & (largest < 0.8)).any()
+    if "softmax.saturation" in shown and own < lessons.MIDDLING:
+        (bars,) = worksheet.pictured(shown["softmax.saturation"]).figures
+        with_scale, without = max((row.values for row in bars.rows[:-1]), key=lambda row: row[0])
+        assert without > with_scale + 0.1 or bars.rows[-1].values[1] < bars.rows[-1].values[0] / 2
+
+
 def test_a_lesson_begins_as_it_goes_on() -> None:
     run = Run("encoder", DEFAULT_TEXT)
     for name in lessons.names("encoder"):

@@ -22,6 +22,7 @@ from models.contract.recording import Attention, Recording
 WORD = re.compile(r"\w+|[^\w\s]")
 CHARACTERS = "characters"
 WORDS = "words"
+DIFFERING = "words that differ"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +48,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Units in the order of A's text, and the places that are in none. rule: CHARACTERS or
-    WORDS."""
+    """Units in the order of A's text, and the places that are in none. rule: CHARACTERS or WORDS.
+    differing: the name of all that is in no unit, of one token a side theirs."""
 
     units: tuple[Unit, ...]
     outside_a: tuple[int, ...]
     outside_b: tuple[int, ...]
     rule: str
+    differing: str = DIFFERING
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -116,12 +118,19 @@ def align(a: Axis, b: Axis) -> Alignment:
                 0 if role == "first" else len(units),
                 Unit(" / ".join(names), places_a, places_b, True),
             )
-    used_a, used_b = ({at for unit in units for at in getattr(unit, side)} for side in "ab")
+    used = ({at for unit in units for at in getattr(unit, side)} for side in "ab")
+    outside_a, outside_b = (
+        tuple(at for at in range(len(side.labels)) if at not in in_unit)
+        for side, in_unit in zip((a, b), used)
+    )
+    alone = [a.labels[at] for at in outside_a] + [b.labels[at] for at in outside_b]
+    is_one = max(len(outside_a), len(outside_b)) == 1
     return Alignment(
         tuple(units),
-        tuple(at for at in range(len(a.labels)) if at not in used_a),
-        tuple(at for at in range(len(b.labels)) if at not in used_b),
+        outside_a,
+        outside_b,
         CHARACTERS if same else WORDS,
+        " / ".join(alone) if is_one else DIFFERING,
     )
 
 
@@ -272,8 +281,8 @@ def unit_columns(alignment: Alignment, a: Axis, b: Axis) -> dict[str, list]:
     """Named columns of the units and their tokens in A and in B; tokens in no unit come last."""
     token_list = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)
     rows = [(unit.label, token_list(a, unit.a), token_list(b, unit.b)) for unit in alignment.units]
-    rows += [("not aligned", token_list(a, (at,)), "") for at in alignment.outside_a] + [
-        ("not aligned", "", token_list(b, (at,))) for at in alignment.outside_b
+    rows += [(alignment.differing, token_list(a, (at,)), "") for at in alignment.outside_a] + [
+        (alignment.differing, "", token_list(b, (at,))) for at in alignment.outside_b
     ]
     return {
         "unit": [row[0] for row in rows],

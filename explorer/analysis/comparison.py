@@ -26,7 +26,6 @@ from explorer.figures.formatting import hundredths
 from models.contract.cancellation import expect_wanted
 from models.contract.recording import Attention, Recording
 
-NOT_ALIGNED = "(not aligned)"
 TINY = np.float32(1e-30)
 
 
@@ -117,7 +116,7 @@ class PatternPair:
     @property
     def column_labels(self) -> tuple[str, ...]:
         """Names of the columns, with that of the last one where anything is outside."""
-        return (*self.columns.labels, *((NOT_ALIGNED,) if self.leaves_out else ()))
+        return (*self.columns.labels, *((self.columns.differing,) if self.leaves_out else ()))
 
     def heads(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         """Head (layer, head) of A and one of B, (row, column), outside included where there is

@@ -54,6 +54,7 @@ from explorer.figures.formatting import (
     plural,
     power,
     shortened,
+    word_in_sentence,
 )
 from explorer.wording.templates import sentences
 from models.contract.edits import (
@@ -83,7 +84,6 @@ class Name:
 Number = float | int | Sequence[tuple[float, ...]] | Sequence[tuple[Name, ...]]
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
-FEW_TERMS = 2  # of a sum whose numbers are long
 LONGEST_INDEX = 12  # characters of a word that is the index of a symbol
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
@@ -93,6 +93,11 @@ STEP = 1e-5  # of a numerical derivative
 ALMOST_ALL = 0.9999  # a cold softmax’s weight, beside which no digit of the others is seen
 SHIFT = 3  # added to every score of a row
 RATE = 0.001  # of one step of training
+
+
+def _index(label: str) -> str:
+    """A word as the index of a symbol: a punctuation mark in quotes, else it is not seen there."""
+    return word_in_sentence(shortened(label, LONGEST_INDEX))
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ class RecordedPlace:
     to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer, a
     whole layer or a norm, the layer's first where "". width, pair, position, shift: of an encoding
     that is drawn, its dimensions, a pair of these, a position, and by how many others; None for
-    any. temperature: by which scores or logits are divided; training: a step on the recording."""
+    any. target: the token (id) whose probability is spoken of, the likeliest where None.
+    temperature: by which scores or logits are divided; training: a step on the recording."""
 
     context: MeasureContext
     layer: int = 0
@@ -125,6 +131,7 @@ class RecordedPlace:
     pair: int | None = None
     position: int | None = None
     shift: int | None = None
+    target: int | None = None
     temperature: float = 2.0
     training: TrainingStep | None = None
 
@@ -150,6 +157,7 @@ class RecordedPlace:
             pair=arguments.get("pair"),
             position=arguments.get("position"),
             shift=arguments.get("shift"),
+            target=arguments.get("target_id"),
             temperature=arguments.get("temperature", cls.temperature),
             training=arguments.get("training"),
         )
@@ -250,19 +258,15 @@ def _summed(
     letters: str,
     labels: Callable[[int], str] = str,
     write: Callable[[float], str] | None = None,
-    most: int = MOST_TERMS,
 ) -> dict[str, Any]:
     """A sum of products as `terms` lists it, and the names of its factors. letters: one for each of
-    the factors; labels: the index of a place; most: how many are listed."""
-    places = term_places(*factors, most=most)
-    names = [
-        tuple(Name(letter, shortened(labels(int(at)), LONGEST_INDEX)) for letter in letters)
-        for at in places
-    ]
+    the factors, or of one that is a product; labels: the index of a place."""
+    places = term_places(*factors)
+    names = [tuple(Name(letter, _index(labels(int(at)))) for letter in letters) for at in places]
     rest = len(factors[0]) - len(places)
     if rest:
         names.append((Name("", plural(rest, "other")),))
-    return {"sum": terms(*factors, write=write, most=most), "names": names}
+    return {"sum": terms(*factors, write=write), "names": names}
 
 
 # ---- one head ------------------------------------------------------------------------------------
@@ -290,7 +294,7 @@ def dot(at: RecordedPlace) -> Evidence:
     )
     cell = at.cell
     numbers: dict[str, Number] = {
-        **_summed(cell.q, cell.k, letters="qk", most=FEW_TERMS),
+        **_summed(cell.q.astype(np.float64) * cell.k, letters="qk"),
         "dot": Written(cell.dots[cell.key], texts(cell).dot),
     }
     return Evidence(_compared(pairs), numbers)
@@ -317,7 +321,8 @@ def _of_cell(at: RecordedPlace) -> dict[str, Number]:
     }
     if cell.plain is None:
         return numbers
-    return numbers | {"powers": powers(cell, written.power_decimals)}
+    both = powers(cell, written.power_decimals)
+    return numbers | {"power": both[0][0], "powers": both}
 
 
 def softmax(at: RecordedPlace) -> Evidence:
@@ -1199,17 +1204,64 @@ def readout(at: RecordedPlace) -> Evidence:
             yield words @ moved / factor, context.logits(stream.name, int(token)) - first
 
     logits = context.logits(stream.name, min(at.token, last)).astype(np.float64)
-    likeliest = int(logits.argmax())
+    of = int(logits.argmax()) if at.target is None else at.target
     powers = np.exp(logits)
     numbers: dict[str, Number] = {
-        "logit": float(logits[likeliest]),
+        "logit": float(logits[of]),
         "powers": terms(powers),
-        "p": float(powers[likeliest] / powers.sum()),
+        "p": float(powers[of] / powers.sum()),
+        "name": _chance_of(context, of, "" if at.target is None else stream.tokens[at.token + 1]),
     }
     instead = {} if context.capabilities.readout_bias else {" + b": ""}
     if stream.sites[-1] == "final.normed":
         instead["h_t"] = "Norm(h_t)"
     return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {}, instead)
+
+
+def _chance_of(context: MeasureContext, id: int, shown: str = "") -> list[tuple[Name]]:
+    """The symbol of a token's probability: with its name, but where the reader is asked for what
+    the model predicts only with the one that the text shows."""
+    if context.recording.covered is not None:
+        return [(Name("p", _index(shown)),)]
+    return [(Name("p", _index(shown or context.model.labels([id])[0])),)]
+
+
+def whole_word(at: RecordedPlace) -> Evidence:
+    """The product of the probabilities of the pieces that the likeliest word has, those behind the
+    first in one, beside that of as many passes, each over the pieces before."""
+    context = at.context
+    context.require_readout()
+    stream = output_stream(context.recording)
+    if context.recording.covered is not None or len(context.recording.streams) > 1:
+        raise Untestable(LACKS)
+    causal_attention(context.recording)
+    token = min(at.token, len(stream.tokens) - 1)
+    p = probabilities(context.logits(stream.name, token).astype(np.float64))
+    first = int(p.argmax())
+    word = context.model.words_after(context.recording, token).get(first)
+    if word is None:
+        raise Untestable(REASONS("one_piece"))
+
+    def pairs() -> Pairs:
+        ids, product = [int(each) for each in stream.ids[: token + 1]], 1.0
+        for _ in word.pieces:
+            read = context.model.record_once(ids, context.recording.edits)
+            scores = context.model.logits(read, read.streams[-1].name, len(ids) - 1)
+            chances = probabilities(scores.astype(np.float64))
+            ids.append(int(chances.argmax()))
+            product *= float(chances.max())
+        yield np.array([word.own]), np.array([product])
+
+    rest = "".join(word.pieces[1:])
+    numbers: dict[str, Number] = {
+        "word": [(Name("", _index(word.word)),)],
+        "names": [
+            (Name("p", _index(word.pieces[0])), Name("", "\u00a0·\u00a0"), Name("p", _index(rest)))
+        ],
+        "product": [(float(p[first]), word.own / float(p[first]))],
+        "p": word.own,
+    }
+    return Evidence(_compared(pairs), numbers)
 
 
 def sampled(at: RecordedPlace) -> Evidence:
@@ -1229,6 +1281,7 @@ def sampled(at: RecordedPlace) -> Evidence:
         "t": Written(t, f"{t:g}"),
         "powers": terms(powers),
         "p": float(p[likeliest]),
+        "name": _chance_of(context, likeliest),
     }
     is_there = np.isfinite(powers.sum())
     return Evidence(_compared(lambda: [(p, own / own.sum())]), numbers if is_there else {})
@@ -1249,7 +1302,7 @@ def chain(at: RecordedPlace) -> Evidence:
     told = slice(first, first + MOST_TERMS)
     rest = np.delete(p, told)
     factors = (*map(float, p[told]), *([float(np.prod(rest))] if len(rest) else []))
-    words = [Name("p", shortened(each, LONGEST_INDEX)) for each in stream.tokens[1:][told]]
+    words = [Name("p", _index(each)) for each in stream.tokens[1:][told]]
     if len(rest):
         words.append(Name("", "\u00a0· " + plural(len(rest), "other")))
     steps = min(n, MOST_STEPS)
@@ -1297,7 +1350,7 @@ def loss(at: RecordedPlace) -> Evidence:
 
     numbers: dict[str, Number] = {
         **_summed(nats, letters="ℓ", labels=word, write=fixed if is_seen else None),
-        "word": [(Name("", shortened(word(own), LONGEST_INDEX)),)],
+        "word": [(Name("", _index(word(own))),)],
         "p": float(p[own]),
         "nats": Written.by(fixed, nats[own]) if is_seen else float(nats[own]),
         "loss": Written.by(fixed, nats.mean()) if is_seen else float(nats.mean()),

@@ -16,7 +16,6 @@ from explorer.figures.formatting import (
     MOST_DIGITS,
     Written,
     enough_digits,
-    enough_digits_for_all,
     fixed,
     matches_text,
     parse_number,
@@ -26,9 +25,8 @@ from models.contract import results
 
 MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
-Equality = tuple[str, Callable[..., float]]  # a result, and the function of parts that makes it
 LARGE = 100_000  # from which on a number is a power of ten
-LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 0, 8  # decimals
+LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 0, 4  # decimals
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class WeightTexts:
 def aligned(value: float, decimals: int = LEAST) -> str:
     """A number in so many decimals, a large one as a power of ten with as many figures more."""
     large = np.isfinite(value) and abs(value) >= LARGE
-    return power(value, decimals + 4) if large else fixed(value, decimals)
+    return power(value, decimals + 3) if large else fixed(value, decimals)
 
 
 @lru_cache(maxsize=8)
@@ -68,20 +66,9 @@ def texts(opened: WeightBreakdown) -> WeightTexts:
     )
     part, total, power_decimals = _powers(opened, softmax)
     score = aligned(float(opened.scores[at]))
-    as_root = lambda dot, _, added: dot / opened.divisor + added  # as √d_head
-    candidates: list[Equality] = []
     if opened.plain and opened.allowed[at]:
-        whole = _printed(powers(opened, power_decimals))
-        in_formula = lambda score: exp(score) / whole
-        equalities = [(part, exp), (softmax, in_formula)]
-        (score,) = enough_digits_for_all(equalities, float(opened.scores[at]), write=aligned)
-        candidates = [(softmax, lambda *parts: in_formula(as_root(*parts)))]
-    candidates += [(score, lambda dot, divisor, added: dot / divisor + added), (score, as_root)]
-    dot, divisor, added = enough_digits_for_all(
-        candidates,
-        *(float(opened.dots[at]), opened.divisor, float(opened.added[at])),
-        write=aligned,
-    )
+        score = _score(float(opened.scores[at]), part)
+    dot, divisor, added = _divided(opened, score)
     norm = float(np.linalg.norm(opened.v[at]))
     weighted = aligned(float(opened.weights[at]) * norm)
     (norm_text,) = enough_digits(
@@ -105,6 +92,32 @@ def texts(opened: WeightBreakdown) -> WeightTexts:
     )
 
 
+def _score(value: float, part: str) -> str:
+    """A score in the fewest decimals with which e to it is `part`, and no more than MOST_OF_SCORES:
+    a weight that is almost all takes more figures of its power than are read."""
+    for many in range(LEAST, MOST_OF_SCORES):
+        text = aligned(value, many)
+        if matches_text(part, exp(parse_number(text))):
+            return text
+    return aligned(value, MOST_OF_SCORES)
+
+
+def _divided(opened: WeightBreakdown, score: str) -> tuple[str, str, str]:
+    """q . k, its divisor and what is added in the fewest decimals with which they make the score,
+    the divisor as a number and as √d_head."""
+    dot, added = float(opened.dots[opened.key]), float(opened.added[opened.key])
+    for many in range(LEAST, MOST_DIGITS):
+        texts = aligned(dot, many), aligned(added, many)
+        of, plus = map(parse_number, texts)
+        if not matches_text(score, of / opened.divisor + plus):
+            continue
+        for more in range(LEAST, MOST_DIGITS):
+            divisor = aligned(opened.divisor, more)
+            if matches_text(score, of / parse_number(divisor) + plus):
+                return texts[0], divisor, texts[1]
+    return aligned(dot), aligned(opened.divisor), aligned(added)
+
+
 def decimals(text: str) -> int:
     """The number of decimals of a written number; the fewest for a power of ten."""
     return LEAST if "×" in text else len(text.partition(".")[2])
@@ -119,12 +132,11 @@ def powers(opened: WeightBreakdown, decimals: int) -> list[tuple[float, ...]]:
 def terms(
     *factors: np.ndarray,
     write: Callable[[float], str] | None = None,
-    most: int = MOST_TERMS,
 ) -> list[tuple[float, ...]]:
     """A sum of products: the largest ones with their factors, and the rest in one. write: what
-    writes the first factors, None where any figures do; most: how many are listed."""
+    writes the first factors, None where any figures do."""
     products = np.prod(factors, axis=0)
-    order = term_places(*factors, most=most)
+    order = term_places(*factors)
     listed = []
     for at in order:
         first, *others = (float(each[at]) for each in factors)
@@ -134,10 +146,10 @@ def terms(
     return [*listed, (float(products.sum() - products[order].sum()),)]
 
 
-def term_places(*factors: np.ndarray, most: int = MOST_TERMS) -> np.ndarray:
-    """The places of those products that `terms` lists one by one, at most so many."""
+def term_places(*factors: np.ndarray) -> np.ndarray:
+    """The places of those products that `terms` lists one by one."""
     size = np.abs(np.prod(factors, axis=0))
-    order = results.largest(size, most)
+    order = results.largest(size, MOST_TERMS)
     return order[size[order] >= SMALLEST_TERM * size.max()]
 
 
@@ -178,30 +190,9 @@ def _powers(opened: WeightBreakdown, softmax: str) -> tuple[str, str, int]:
         is_true = all(
             each and matches_text(softmax, own / each) for each in sums[: 1 + bool(plain)]
         )
-        if is_true and (not plain or _leads_to(opened, text, softmax, sums[1])):
+        if is_true:
             return text, of_total, many
     return aligned(part), aligned(total), LEAST
-
-
-def _leads_to(opened: WeightBreakdown, part: str, softmax: str, whole: float) -> bool:
-    """True where a score of few decimals, and a q . k of few, give e^score and the weight as they
-    are printed."""
-    at, few = opened.key, range(LEAST, MOST_OF_SCORES)
-    gives = lambda score: matches_text(softmax, exp(score) / whole)
-    texts = (aligned(float(opened.scores[at]), many) for many in few)
-    scores = ((text, parse_number(text)) for text in texts)
-    score = next((text for text, s in scores if matches_text(part, exp(s)) and gives(s)), None)
-    if score is None:
-        return False
-    for many in few:
-        dot, divisor, added = (
-            parse_number(aligned(each, many))
-            for each in (float(opened.dots[at]), opened.divisor, float(opened.added[at]))
-        )
-        own = dot / opened.divisor + added
-        if all(matches_text(score, each) for each in (own, dot / divisor + added)) and gives(own):
-            return True
-    return False
 
 
 def _printed(products: Iterable[tuple[float, ...]]) -> float:

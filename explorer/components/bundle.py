@@ -40,8 +40,12 @@ VARIABLES = {
     "chartCategoricalColors": "chart-categorical-colors",
 }
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
-# Comments that have lines of their own: readers of the code have them, browsers need none.
-COMMENT = re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$", re.MULTILINE | re.DOTALL)
+# Comments that have lines of their own, and types: readers of the code have them, browsers need
+# none.
+COMMENT = re.compile(
+    rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$|/\*\* @type (?:(?!\*/).)*\*/ ?",
+    re.MULTILINE | re.DOTALL,
+)
 # Of a style the indents too: no line of it is looked up by its number.
 OF_STYLE = re.compile(r"/\*.*?\*/|(?<=\n)\s+", re.DOTALL)
 

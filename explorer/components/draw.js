@@ -262,15 +262,21 @@ export class Pen {
       });
   }
 
-  /** The number at a frame that is too small to hold it, beside it and no farther than a right end. @param {number} x @param {number} y @param {string} text @param {number} right */
+  /** The number at a frame that is too small to hold it, where it covers no text: beside it and no farther than a right end, above or below it. @param {number} x @param {number} y @param {string} text @param {number} right */
   printed(x, y, text, right) {
     const style = { size: 0.85, bold: true, fill: this.look.primary, halo: true };
-    const aside = 0.8 * this.letter;
-    const isLeft = x + aside + this.width(text, style) > right;
-    this.text(isLeft ? x - aside : x + aside, y, text, {
-      ...style,
-      anchor: isLeft ? "end" : "start",
-    });
+    const [aside, over] = [0.8 * this.letter, 1.15 * this.letter];
+    /** @type {[number, number, TextStyle["anchor"]][]} */
+    const places = [
+      [x + aside, y, "start"],
+      [x - aside, y, "end"],
+      [x, y - over, "middle"],
+      [x, y + over, "middle"],
+    ];
+    const boxes = places.map(([a, b, anchor]) => this.box(a, b, text, { ...style, anchor }));
+    const fits = boxes.findIndex((box) => box[2] <= right && this.isFree(box));
+    const [a, b, anchor] = places[fits < 0 ? Number(boxes[0][2] > right) : fits];
+    this.text(a, b, text, { ...style, anchor });
   }
 
   /** The least distance of two lines that are read by themselves, in letters: in the smallest type they stand closer. @param {number} wish */
@@ -293,13 +299,6 @@ export class Pen {
     return !this.texts.some(
       ({ box: [a, b, c, d] }) => a < right && left < c && b < foot && top < d,
     );
-  }
-
-  /** A text in its room, or whole where it covers nothing beyond it. @param {number} x @param {number} y @param {string} text @param {TextStyle} style */
-  freely(x, y, text, style) {
-    const isWide = this.width(text, style) > (style.room ?? Infinity);
-    const isWhole = isWide && this.isFree(this.box(x, y, text, style));
-    this.text(x, y, text, isWhole ? { ...style, room: undefined } : style);
   }
 
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */

@@ -495,15 +495,15 @@ const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 const SAMPLE = 2.4; // letters of a line before its name, where that stands above the chart
 
 /** The lines at values of a chart, the rightmost first, each with its name and the lowest free row above the chart. @param {Pen} pen
- * @param {Chart} figure @param {number[]} xs @param {(value: number) => number} across @param {number} end */
-function guideLabels(pen, { guides, framed = [] }, xs, across, end) {
+ * @param {Chart} figure @param {number[]} xs @param {(value: number) => number} across @param {number[]} ends */
+function guideLabels(pen, { guides, framed = [] }, xs, across, [begin, end]) {
   const all = guides.map(([exact, label], index) => {
     const at = across(Math.max(xs[0], Math.min(exact, xs[1]))); // what lies beyond is at the end
     const found = framed.find(([of, one]) => of < 0 && one === index);
     const text = found ? `${label} = ${found[2]}` : label;
     const style = found ? { ...FRAMED, fill: pen.look.primary } : { size: 0.8 };
     const long = pen.width(text, style);
-    const from = at + (at + 4 + long > end ? -4 - long : 4);
+    const from = Math.max(begin, at + (at + 4 + long > end ? -4 - long : 4));
     return { at, from, to: from + long, row: text ? 1 : 0, text, style, found };
   });
   all.sort((a, b) => b.at - a.at);
@@ -540,7 +540,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const head = y + (y_title ? 1.8 : 0.6) * letter + lines;
   if (figure.square) even(xs, ys, (right - left) / (y + base - 3 * letter - head));
   const across = along(backwards ? xs[1] : xs[0], backwards ? xs[0] : xs[1], left, right, log_x);
-  const guided = guideLabels(pen, figure, xs, across, x + width);
+  const guided = guideLabels(pen, figure, xs, across, [x, x + width]);
   const rows = Math.max(0, ...guided.map(({ row }) => row));
   const height = Math.max(base, Math.min(room, base + 1.2 * rows * letter));
   const [top, foot] = [head + 1.2 * rows * letter, y + height - 3 * letter];
@@ -729,7 +729,7 @@ function graph(
         "stroke-width": on ? 3 : 1,
       });
       const hides = at % Math.ceil(letter / pitch) || Math.abs(at - selected) * pitch < letter;
-      if (pitch < 0.8 * letter && !on && hides) return;
+      if (pitch < letter && !on && hides) return;
       const west = split ? at < split : layout === "arcs" || a < x + width / 2;
       pen.text(a + (west ? -0.8 : 0.8) * letter, b, token, {
         anchor: west ? "end" : "start",

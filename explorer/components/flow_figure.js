@@ -156,7 +156,10 @@ function planned(pen, figure, { x, y, width, height }) {
   const tokens = labels.length + (turned ? 1.2 * last : (gap + BETWEEN * last) / ROW);
   const isOpen = figure.level >= LAYER;
   const isDark = isAsked(figure);
-  const [head, below] = isOpen ? [3.4, 2] : isDark ? [1, 1] : [6.2, figure.says ? 4.2 : 2];
+  // On a slide no room is left for what is not there: places without and with what is out.
+  const isShort = pen.least && figure.lanes.every(({ were }) => were < 0);
+  const under = figure.says && !isShort ? 4.2 : 2;
+  const [head, below] = isOpen ? [3.4, 2] : isDark ? [1, 1] : [6.2, under];
   const row = figure.level === LAYER ? LOW : ROW;
   const pitch = turned
     ? (width - 2 * letter) / (tokens + 0.5)
@@ -189,10 +192,10 @@ function planned(pen, figure, { x, y, width, height }) {
   const wide = wideOf(figure);
   const large = Math.max(1, wide.length);
   const opened = (figure.level === LAYER ? HIGH * countOf(focusOf(figure)) + 7 : 6) * letter;
-  const [narrow, under] = n > NARROWS ? [0.42, 0.8 * WIDE[0]] : [SHORT, LONG];
+  const [narrow, wider] = n > NARROWS ? [0.42, 0.8 * WIDE[0]] : [SHORT, LONG];
   const long = isOpen
     ? THIN * letter * (n - 1) + opened
-    : (narrow * (n - large) + large * (isEnd(figure) ? SHORT : under)) * letter;
+    : (narrow * (n - large) + large * (isEnd(figure) ? SHORT : wider)) * letter;
   const whole = turned ? long : width - (start - x) - out - inner;
   const others = Math.max(1, n - large);
   const broad = WIDE[isEnd(figure) ? 1 : 0] * letter * wide.length;
@@ -705,7 +708,9 @@ function guess(pen, figure, plan, layer, at, isSpine) {
   const x = isSpine ? (from + to) / 2 : from + 0.81 * (to - from);
   const box = pen.box(x, y, ` ${word} `, style);
   const wide = (box[2] - box[0]) / 2;
-  const isClear = Math.abs(clear(told(figure)) - x) > wide + 0.5 * flapWide(pen, figure);
+  const isClear =
+    box[0] >= plan.edge[0] &&
+    Math.abs(clear(told(figure)) - x) > wide + 0.5 * flapWide(pen, figure);
   if (isClear && pen.isFree(box)) pen.text(x, y, word, style);
   else if (word !== before) unsaid(pen, "guesses");
 }
@@ -729,14 +734,16 @@ function changes(pen, figure, plan, y) {
   const [x, label] = [plan.edge[0] - 0.6 * pen.letter, `“${lane.label}”`];
   const isNamed = !plan.turned && pen.isFree(pen.box(x, below, label, name));
   if (isNamed) pen.text(x, below, label, name);
-  for (const at of matters) {
+  // The last layer, which decides, has its text before those that would cover it.
+  for (const at of [...matters].reverse()) {
     const [before, after] = [lane.was_places[at - offset + 1], lane.places[at - offset + 1]];
     if (before === undefined) continue;
     const places = before === after ? [after] : [before, after];
     const text = `${isNamed ? "" : `${label} `}${places.map(ordinal).join(" → ")}`;
     const x = (plan.starts[at] + plan.ends[at]) / 2;
     if (plan.turned) besideRow(pen, figure, plan, layers[at], at, text, style);
-    else pen.freely(x, below, text, { ...style, anchor: "middle" });
+    else if (pen.isFree(pen.box(x, below, ` ${text} `, { ...style, anchor: "middle" })))
+      pen.text(x, below, text, { ...style, anchor: "middle" });
   }
 }
 

@@ -59,9 +59,7 @@ export function broughtOf(figure, layer, attention, row) {
   return isCause ? Math.max(all, attention.shares[head * attention.n + row]) : all;
 }
 
-const FEWEST = 4; // rows from which on a slide has room for the note
-
-/** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most @param {number[]} [named] */
+/** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. Its note, which says how it is read, makes room for rows. @param {Flow} figure @param {number} most @param {number[]} [named] */
 export function cutFlow(figure, most, named = []) {
   numbered(figure);
   const { bands } = figure;
@@ -72,11 +70,10 @@ export function cutFlow(figure, most, named = []) {
       (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
       0,
     );
-  const note = most < FEWEST ? "" : figure.note;
   return {
     ...cut,
-    note,
-    omitted: omitted(["tokens", size(cut), size(figure)]),
+    note: "",
+    omitted: omitted(["rows", size(cut), size(figure)]),
   };
 }
 

@@ -283,14 +283,18 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const titles = title ? pen.lines(title, Math.max(beside, 6 * letter), bold) : [];
   const legend = (2 + 1.3 * Math.max(0, titles.length - 1)) * letter;
   const room = (width - down) / perLine - gap;
-  const under = pen.least && says?.all ? 1.4 * letter : 0; // how many weights a pixel stands for
-  const most = (height - legend - across - under) / lines - label - lead;
+  const idle = hasIdle(figure, which);
+  const pale = idle ? pen.lines(says.pale, width, { size: 0.85 }) : [];
+  const notes = pale.length + (pen.least && says?.all ? 1 : 0); // how many weights a pixel stands for
+  const most = (height - legend - across - 1.4 * letter * notes) / lines - label - lead;
   const wide = Math.max(
     1.2 * letter,
-    Math.min(room, 9 * letter, Math.max(most, (pen.least ? 1.2 : 3.2) * letter)),
+    Math.min(room, 9 * letter, strips ? room : Math.max(most, (pen.least ? 1.2 : 3.2) * letter)),
   );
   if (pen.least && wide > room + 0.5) pen.right = Infinity; // it would reach into what is beside it
-  const high = wide * (strips ? LOW : Math.max(0.5, Math.min(2, rows / columns)));
+  const high = strips
+    ? Math.max(letter, Math.min(LOW * wide, most))
+    : wide * Math.max(0.5, Math.min(2, rows / columns));
   const [left, top] = [x + down, y + legend + across];
   const headed = Math.max(0, ...titles.map((line) => pen.width(line, bold))) + width - beside;
   const right =
@@ -306,7 +310,6 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   for (let layer = 0; layer < layers && !which; layer++)
     pen.text(x, top + layer * (high + label) + high / 2, `L${layer}`, { size: 0.8, alpha: 0.75 });
   const [openLayer, openHead] = chosen(figure);
-  const idle = hasIdle(figure, which);
   const fold = word ? 1 : Math.max(1, Math.ceil(Math.max(columns, rows) / wide));
   /** @type {Map<string, string[]>} the heads of a name that has no room below them */
   const unnamed = new Map();
@@ -369,7 +372,10 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       }
       const isLong = !word && pen.width(caption, style) > style.room;
       const shown = isLong ? caption.split(" ")[0] : caption;
-      if (pen.least && pen.width(shown, style) > style.room) return; // a slide has no hint of the rest
+      if (pen.least && pen.width(shown, style) > style.room) {
+        pen.shortened += 1; // a slide has no hint of the rest
+        return;
+      }
       const fits = Math.min(1, style.room / pen.width(shown, style)); // a little smaller, not cut
       const size = fits < SMALLEST ? style.size : style.size * fits;
       pen.text(spot, line + high + 0.62 * letter, shown, { ...style, size });
@@ -392,12 +398,13 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     pen
       .lines(`${name}: ${list.join(", ")}`, width, { size: 0.85 })
       .forEach((text) => line(text, { alpha: 0.75 }));
+  const offers = pen.screen && !pen.least; // nothing is pressed on a slide
   const isNamed = (/** @type {number} */ at) => !UNNAMED.includes(names[at]);
   if (pen.isPaper && says?.all && !(which || [...names.keys()]).every(isNamed))
     pen.lines(says.unnamed, width, { size: 0.85 }).forEach((text) => line(text, { alpha: 0.75 }));
   if (which && !figure.only && !pen.screen && !pen.least)
     pen.omitted.push({ what: "heads", shown: which.length, all: names.length });
-  if (pen.screen && says?.all && !figure.only && names.length >= MANY) {
+  if (offers && says?.all && !figure.only && names.length >= MANY) {
     const sinks = names.filter((/** @type {string} */ name) => name === "sink").length;
     const words = figure.all ? says.fewer : filled(says.more, { heads: names.length, sinks });
     pen.select = ["all"];
@@ -405,9 +412,8 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       line(words, { fill: look.primary, bold: true }),
     );
   }
-  if (idle)
-    pen.lines(says.pale, width, { size: 0.85 }).forEach((text) => line(text, { alpha: 0.75 }));
-  if (pen.screen && (idle || (figure.all && names.length < MANY))) {
+  pale.forEach((text) => line(text, { alpha: 0.75 }));
+  if (offers && (idle || (figure.all && names.length < MANY))) {
     const words = idle ? says.whole : says.awake;
     pen.select = ["all"];
     pen.target({ select: ["all"], label: words, name: "more" }, () =>

@@ -560,7 +560,7 @@ async function prove(view, of) {
     .then((answer) => answer.arrayBuffer())
     .then(decode)
     .catch(() => undefined); // asked for again with the next answer
-  if (view.proof.of !== of) return;
+  if (view.proof?.of !== of) return;
   view.proof = panel && { ...panel, of };
   if (panel && bus.now.presenter) present(view);
 }
@@ -587,12 +587,17 @@ function presentPanel(view, own) {
   const { steps: at } = bus.now;
   // A step's words are about its own picture.
   const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = (!proof && at) || {};
-  const set = (/** @type {boolean} */ inNumbers) =>
+  const formulas = besideFrame(header.formulas, frame);
+  const inNumbers = formulas.filter(({ numbers }) => numbers.length);
+  const set = (/** @type {number} */ most) =>
     view.formulas.replaceChildren(
       ...(ownFormula ? typesetAlone(ownFormula) : []),
-      ...typeset(besideFrame(header.formulas, frame), { focus, filled: inNumbers }),
+      ...formulas.flatMap((one) =>
+        typeset([one], { focus, filled: inNumbers.indexOf(one) < most }),
+      ),
     );
-  set(isFilled);
+  const all = isFilled ? inNumbers.length : 0;
+  set(all);
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
   const said = [guess, frame?.sentence || found || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
@@ -603,10 +608,15 @@ function presentPanel(view, own) {
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
   if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
-  // The picture has its part of the screen; where numbers would take of that, they come on a press.
-  const isSmall = view.plate.clientHeight < LEAST * innerHeight;
-  view.spared = isFilled && isSmall && view.insists !== header.panel && header.panel;
-  if (view.spared) set(false);
+  // The picture has its part of the screen; where numbers would take of that, one formula has them,
+  // or they come on a press.
+  view.spared = undefined;
+  const fewer = view.insists === header.panel ? [] : [1, 0].filter((most) => all > most);
+  const spares = (/** @type {number} */ most) => {
+    view.spared = most < all && header.panel;
+    set(most);
+  };
+  while (fewer.length && isSmall(view)) spares(/** @type {number} */ (fewer.shift()));
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
@@ -617,16 +627,28 @@ function presentPanel(view, own) {
   fits(view.aside, BESIDE);
   const beside = vote(view);
   shows(view, null, { beside });
-  drawSlide(view, { header: { ...header, says }, look: panel.look, figures: shown });
+  const spoken = { header: { ...header, says }, look: panel.look, figures: shown };
+  drawSlide(
+    view,
+    spoken,
+    () => fewer.length > 0 && (spares(/** @type {number} */ (fewer.shift())), true),
+  );
   view.size = sizeOf(view.plate);
 }
 
-/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures */
-async function drawSlide(view, figures) {
+/** Whether formulas leave a picture less than its part of the screen. @param {View} view */
+const isSmall = ({ plate }) => plate.clientHeight < LEAST * innerHeight;
+
+/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {() => boolean} makesRoom by fewer numbers above it, false where it cannot: for a figure that else is not drawn */
+async function drawSlide(view, figures, makesRoom) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
-  if (view.turn === turn && bus.now.presenter)
-    shows(view, slide(figures, view.plate, figures.header.title), { beside: vote(view) });
+  if (view.turn !== turn || !bus.now.presenter) return;
+  const draw = () => slide(figures, view.plate, figures.header.title);
+  let made = draw();
+  while (made.isCut && makesRoom()) made = draw();
+  view.size = sizeOf(view.plate);
+  shows(view, made.svg, { beside: vote(view) });
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */

@@ -61,7 +61,7 @@ const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its c
 const CUT = 0.3; // what it costs to cut a text
 
 /**
- * Draw figures as large as their room allows. Returns the picture as SVG.
+ * Draw figures as large as their room allows. Returns the picture as SVG, and whether it lacks a figure.
  * @param {any} view its `header`, its `figures` and its `look`
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
@@ -70,11 +70,14 @@ const CUT = 0.3; // what it costs to cut a text
  */
 export function slide(view, room, name, small = smallest(innerWidth), large = LARGE) {
   const size = { width: room.clientWidth, height: room.clientHeight };
-  const { svg } = laid(view, size, small, large);
+  const { svg, omitted } = laid(view, size, small, large);
   const about = { ...size, role: "group", "aria-label": name };
   room.replaceChildren(shown(svg, about));
   const viewBox = `0 0 ${size.width} ${size.height}`;
-  return whole(svg, { ...about, viewBox, "font-family": FONT });
+  return {
+    svg: whole(svg, { ...about, viewBox, "font-family": FONT }),
+    isCut: omitted.some(({ what }) => what === "figures"),
+  };
 }
 
 /** Draw all of the figures, one below the other; the room is as high as they are. @param {any} view @param {HTMLElement} room @param {string} name @param {number} small */
@@ -657,7 +660,9 @@ const CUTS = {
       strips.map(({ label }) => label.split(" of ").at(-1)), // 0.72 × v of animal
       says,
     );
-    const kept = [...rowsOf(framed), ...selectedOf(strips), ...names];
+    const share = (/** @type {number} */ at) => strips[at].weight ?? 0;
+    const largest = [...strips.keys()].sort((a, b) => share(b) - share(a)).filter(share);
+    const kept = [...rowsOf(framed), ...selectedOf(strips), ...names, ...largest];
     const places = around(strips.length, kept, most);
     return {
       ...part(figure, { strips: places }),

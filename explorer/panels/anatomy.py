@@ -77,8 +77,8 @@ STEPS = {
     "score": (("attention", "score"), ("d_k",)),
     "mask": (("mask",), ("M", "M_ij")),
     "softmax": (("attention", "softmax"), ("softmax", "a_ij")),
-    "value": (("attention", "weighted-sum"), ("V", "v_j")),
-    "sum": (("weighted-sum", "attention"), ("∑", "z_i")),
+    "value": (("weighted-sum", "attention"), ("V", "v_j")),
+    "sum": (("attention", "weighted-sum"), ("∑", "z_i")),
     "output": (("concatenation",), ("W_O",)),
     "heads": (("sum-over-heads",), ("W_O^h",)),
 }

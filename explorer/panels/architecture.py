@@ -75,7 +75,7 @@ N_WORDS = 5  # of the output
 NO_LETTER = "\ufffd"  # stands in a text for bytes that are no letter
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
-OF_MODEL, OF_HEAD = ("readout",), ("attention", "rotary")
+OF_MODEL, OF_HEAD = ("readout", "whole-word"), ("attention", "rotary")
 NUMBERS = {
     "Prediction": "Change of the prediction",
     "Rotation angle": "Rotation angle",

@@ -28,7 +28,6 @@ from explorer.figures.formatting import (
     Written,
     fixed,
     hundredths,
-    named_word,
     percent,
     plural,
     tenths,
@@ -36,11 +35,9 @@ from explorer.figures.formatting import (
 from explorer.figures.kinds import (
     BarRow,
     Bars,
-    Facts,
     Figure,
     Links,
     Matrix,
-    Stack,
     TextTable,
     VoteLine,
 )
@@ -609,16 +606,13 @@ def heads(
     of_a, of_b = two.heads((layer, head), head_of_b)
     weights_a, weights_b = two.patterns.heads(of_a, of_b)
     predicted = _predictions(two, token)
-    both = _predicted(two, predicted) if all(each.words for each in predicted) else ""
-    facts = _likeliest(two, predicted)
-    grid = _grid(two, of_a)
     change = comparison.largest_row_change(two.patterns, of_a, of_b)
     marks = _marked(change)
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (both, _most_different(two, of_a)))),
+        finding=" ".join(filter(None, (_predicted(two, predicted), _most_different(two, of_a)))),
         figures=(
-            Stack(figures=(Facts(facts=facts), grid), main=1) if facts else grid,
+            _grid(two, of_a),
             _weights(two, 0, of_a, weights_a, log, marks),
             _weights(two, 1, of_b, weights_b, log, marks),
         ),
@@ -630,19 +624,6 @@ def heads(
         numbers=_side_numbers(predicted)
         | {"distance": Written.by(fixed, comparison.pair_distance(two.patterns, of_a, of_b))},
         file="-".join(["heads", *map(str, (*of_a, *of_b))]),
-    )
-
-
-def _likeliest(two: TwoRuns, predicted: Sequence[SidePrediction]) -> tuple[tuple[str, str], ...]:
-    """The most likely word of each side, and what it is."""
-    words = sentences(CONCEPT, "heads")
-    return tuple(
-        (
-            named_word(word),
-            words("fact", side=two.side(at), task=each.task, p=tenths(p)),
-        )
-        for at, each in enumerate(predicted)
-        for word, p in each.words[:1]
     )
 
 
@@ -730,7 +711,7 @@ def _moved(change: RowChange) -> dict[str, str]:
     """The slots of a sentence on the row that differs most."""
     words = sentences(CONCEPT, "shared")
     lost, gained = (
-        words("unaligned") if label == comparison.NOT_ALIGNED else words("quoted", word=label)
+        words("unaligned") if label == alignment.DIFFERING else words("quoted", word=label)
         for label in (change.lost, change.gained)
     )
     return {

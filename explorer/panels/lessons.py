@@ -38,6 +38,7 @@ LONG = 60  # characters of a text up to which a sentence quotes it whole
 FEWEST = 3  # words that a text must have
 SENTENCE_ENDS = re.compile(r"(?<=[.?!]) ")
 HALF = 0.5  # of a probability, from which on it is lost in a vote
+MIDDLING = 0.8  # of a weight: above it hardly anything changes when the scores grow
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
 
 
@@ -360,8 +361,31 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "written": last.tokens[of.query],
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
         **_middle_update(run, last, of.query),
+        **_middling(recording, of),
         **_head_to_take_out(of),
         **_changed_slots(run, of),
+    }
+
+
+def _middling(recording: Recording, of: Hero) -> dict[str, str]:
+    """A head in which scores that grow or shrink are seen to change the weights of the lesson's
+    query: the one that the lesson follows, else that whose largest weight, on a word where one has
+    it there, is nearest to a half. middling_key: the key of that weight."""
+    attention = next(each for each in recording.attention if each.name == of.attention.name)
+    keys = recording.stream(attention.key)
+    labels = _labels(recording, keys)
+    rows = attention.pattern[:, :, of.query]  # (layer, head, key)
+    strongest, largest = rows.argmax(axis=-1), rows.max(axis=-1)
+    at = of.layer, of.head
+    if largest[at] > MIDDLING:
+        is_word = np.array([word_classes.is_word(each) for each in labels]) & ~keys.special
+        apart = np.abs(largest - 0.5) + np.where(is_word[strongest], 0.0, 1.0)
+        layer, head = np.unravel_index(apart.argmin(), apart.shape)
+        at = int(layer), int(head)
+    return {
+        "middling_layer": str(at[0]),
+        "middling_head": str(at[1]),
+        "middling_key": labels[strongest[at]],
     }
 
 

@@ -361,7 +361,7 @@ def _formulas(selection: StreamSelection, key: str, layers: bool) -> tuple[str, 
     is_read = selection.stream.name == recording.streams[-1].name
     has_readout = not loaded(recording).capabilities.no_readout
     is_bare = layers or (is_turn and is_read and has_readout)
-    return (*(("turn",) if is_turn else ()), "added", *(() if is_bare else ("add-norm",)))
+    return ("added", *(("turn",) if is_turn else ()), *(() if is_bare else ("add-norm",)))
 
 
 def _guess(run: Run, selection: StreamSelection, sublayer: str, layers: bool) -> Panel | None:

@@ -77,6 +77,8 @@ def offset(run: Run) -> Panel:
         details=words.lines("details", **slots),
         caption=(words("caption"),),
         file="teacher-forcing",
+        formulas=("readout",),
+        at={"token": best, "target_id": int(at.stream.ids[best + 1]), "stream": at.stream.name},
         numbers=numbers,
     )
 

@@ -366,6 +366,8 @@ def _written(name: str, number: Number | Name, digits: int) -> list[Node]:
     """A number, or a sum of products, as items of a row."""
     if isinstance(number, Name):
         index: Node = ("mtext", {}, number.index)
+        if not number.index:
+            return [("mi", {}, number.letter)]
         return [("msub", {}, [("mi", {}, number.letter), index]) if number.letter else index]
     if isinstance(number, Written):
         return [("mn", {"data-symbol": name}, number.text)]
