@@ -266,7 +266,9 @@ def test_a_word_is_taken_out_by_a_press_and_put_back_by_another() -> None:
         made = loaded.record(WAITER, (HideToken(at), *from_line(row.key)))
         p = softmax(loaded.logits(made, "encoder", at))
         assert row.values == (pytest.approx(p[it]),)
-        assert loaded.labels([int(p.argmax())]) == [top] and (top == "it") != ("→" in row.texts[0])
+        assert loaded.labels([int(p.argmax())]) == [top] and (top == "it") != (
+            "now" in row.texts[0]
+        )
     assert panel.finding == "Without “cold” the model says “he”, and no longer “it”."
     before = tenths(bars.rows[0].outline)
     assert panel.title.endswith(f"“it” is hidden, and the model guesses “it”, {before}")

@@ -1232,8 +1232,10 @@ def whole_word(at: RecordedPlace) -> Evidence:
     context = at.context
     context.require_readout()
     stream = output_stream(context.recording)
-    if context.recording.covered is not None or len(context.recording.streams) > 1:
+    if context.recording.covered is not None:
         raise Untestable(LACKS)
+    if len(context.recording.streams) > 1:
+        raise Untestable(REASONS("translates"))
     causal_attention(context.recording)
     token = min(at.token, len(stream.tokens) - 1)
     p = probabilities(context.logits(stream.name, token).astype(np.float64))
