@@ -41,11 +41,11 @@ def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     app = finished(page_at("sentences", layer="1", head="5"), go=False)
     patterns, highest, distances = panels_on(app)
     assert "In 36 of 48 test sentences, layer 1, head 5" in patterns["finding"]
-    (tests,), (_, grid) = patterns["figures"], highest["figures"]
+    tests, grid = patterns["figures"]
     counts = [row["texts"][0] for row in tests["rows"]]
     assert counts == ["46 of 48", "45 of 48", "36 of 48"] and tests["rows"][2]["selected"]
     assert grid["marks"] == [[1, 5, ""]] and distances["title"]
-    assert "mean score of each head" in grid["title"]
+    assert "Not the scale of the bars" in grid["note"] and "of 10 sentences" in grid["title"]
     assert "Pronouns attend to nouns" in " ".join(patterns["caption"])
     assert app.selectbox(key="many_by menu").options[0] == "pronoun to noun (strongest)"
     app.selectbox(key="many_by menu").set_value("induction").run()

@@ -173,13 +173,25 @@ def patterns(
     read = reading(run, others, pattern, layer, head, attention)
     words = sentences(CONCEPT, "patterns")
     spread = read.spread(read.pattern)
-    tested = _tested(run, read)
+    layers, heads = spread.mean.shape
+    definition, tested = _definition(read), _tested(run, read)
+    grid = Matrix(
+        title=words("listed" if tested else "grid", **read.slots, scored=int(spread.n[read.at])),
+        note=words("another_measure") if tested else definition,
+        select=("layer", "head"),
+        rows=tuple(f"L{each}" for each in range(layers)),
+        columns=tuple(f"H{each}" for each in range(heads)),
+        values=spread.mean,
+        high=float(np.nanmax(spread.mean, initial=0)) or 1.0,
+        marks=((*read.at, ""),),
+        wide=True,
+    )
     n_scored = int(spread.n[read.at])
     is_some = 1 < n_scored < len(read.measured)
     finding = "one" if n_scored == 1 else "some" if is_some else "finding"
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
-    rank = sentences(CONCEPT, "shared")("rank", n=spread.mean.size) if is_first else ""
+    rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
     own = {"found": tested[read.at].n_matches, "n": tested[read.at].n} if tested else {}
     return Panel(
         title=words("title"),
@@ -192,28 +204,11 @@ def patterns(
             scored=n_scored,
             rank=rank,
         ),
-        figures=(_tests(read, tested),) if tested else (_grid(read), _scores(read)),
+        figures=(_tests(read, tested), grid) if tested else (grid, _scores(read)),
         table=corpus.habit_columns(read.measured),
         details=words.lines("details"),
-        caption=read.caption(_definition(read)),
+        caption=read.caption(definition),
         file="-".join(["patterns", *read.attention.split()]),
-    )
-
-
-def _grid(read: CorpusReading) -> Matrix:
-    """The mean score of the pattern in each head, which a press opens."""
-    spread = read.spread(read.pattern)
-    layers, heads = spread.mean.shape
-    return Matrix(
-        title=sentences(CONCEPT, "patterns")("grid", **read.slots),
-        note=_definition(read),
-        select=("layer", "head"),
-        rows=tuple(f"L{each}" for each in range(layers)),
-        columns=tuple(f"H{each}" for each in range(heads)),
-        values=spread.mean,
-        high=float(np.nanmax(spread.mean, initial=0)) or 1.0,
-        marks=((*read.at, ""),),
-        wide=True,
     )
 
 
@@ -291,8 +286,8 @@ def highest(
     head: HeadIfAny = OPENS,
     attention: FirstAttention = OPENS,
 ) -> Panel:
-    """The sentences where a head has the highest scores of a pattern, and below tests of its own
-    that of each head. Arguments and errors as of `patterns`."""
+    """The sentences where a head has the highest scores of a pattern. Arguments and errors as of
+    `patterns`."""
     read = reading(run, others, pattern, layer, head, attention)
     words = sentences(CONCEPT, "sentences")
     ranked = corpus.strongest_sentences(read.measured, read.pattern, read.at)
@@ -318,7 +313,6 @@ def highest(
                     for one, value in ranked[:N_ROWS]
                 ),
             ),
-            *((_grid(read),) if _tested(run, read) else ()),
         ),
         table=corpus.sentence_columns(read.measured, read.pattern, read.at),
         details=words.lines("details"),
