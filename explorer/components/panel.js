@@ -11,6 +11,7 @@ import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
 import { inReach } from "./formulas_beside.js";
+import { isFlow, rewrite, unframed } from "./panel_header.js";
 import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
 import {
@@ -80,10 +81,11 @@ export default mount("panel", style, (view) => {
     view.header = { ...header, figures: shownFigures };
   }
   const { figures } = view.header;
-  const now = alike(view.header);
+  const now = unframed(view.header);
   const walks = figures.some((/** @type {any} */ each) => each.frames || each.stops);
   if (now === view.alike && !view.recoloured && walks) {
-    view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it
+    view.title?.replaceChildren(...titleOf(view)); // the word of a question may stand in it,
+    rewrite(view); // and in its formulas
     for (const [at, each] of view.figures.entries()) each.go?.(figures[at].current, true);
     return;
   }
@@ -117,16 +119,6 @@ export default mount("panel", style, (view) => {
   tellWord(view, linked);
   ahead(view, (address) => go(view, linked, address));
 });
-
-/** A panel without what tells its frames apart: equal for two frames of one slider. @param {any} header */
-const alike = (header) =>
-  JSON.stringify({
-    ...header,
-    ...{ token: "", title: "", finding: "", caption: "" },
-    figures: header.figures.map((/** @type {any} */ each) =>
-      each.kind === "matrix" && each.follows ? each.follows : { ...each, current: 0 },
-    ),
-  });
 
 /** Put the panel on the page. @param {View} view @param {any[]} starts what is drawn at first of figures that change step by step */
 function build(view, starts) {
@@ -164,7 +156,7 @@ function build(view, starts) {
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip notranslate", translate: "no", role: "status" });
   const [formulas, restate] = formulaBox(
-    header.formulas,
+    (view.written = header.formulas),
     (view.formulas ||= { filled: header.first || bus.now.steps?.panel === header.panel }),
   );
   view.restate = (/** @type {any} */ one) => restate({ focus: one?.focus || header.focus }, one);
@@ -751,9 +743,6 @@ function say({ tip, root }, what, { left, top, width }) {
 }
 
 // ---- frames --------------------------------------------------------------------------------------
-
-/** @param {any} one */
-const isFlow = (one) => one.kind === "flow";
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
