@@ -29,9 +29,9 @@ const same = (/** @type {string} */ a, /** @type {string} */ b) =>
 /** True for a question that has an answer to be shown. @param {any} question */
 export const hasAnswer = ({ free, says, model }) => Boolean(!free || says || model);
 
-/** How many answered, but for words that were struck. @param {any[] | undefined} tally */
+/** How many answered, those whose words were struck too. @param {any[] | undefined} tally */
 export const voters = (tally) =>
-  (tally || []).reduce((sum, each) => sum + (Array.isArray(each) ? !each[2] && each[1] : each), 0);
+  (tally || []).reduce((sum, each) => sum + (Array.isArray(each) ? each[1] : each), 0);
 
 /**
  * The rows of a question: its choices, or where words were typed those and the model's.
