@@ -127,7 +127,7 @@ class Rows:
         return at + (0 <= self.place <= at)
 
     def with_rest(self, of: Sequence[str], rest: str) -> tuple[str, ...]:
-        """What is told of each token with a row, and of the row of the others."""
+        """The values of the tokens with a row, and `rest` at the row of the others."""
         own = [of[at] for at in self.tokens]
         return tuple(own if self.place < 0 else [*own[: self.place], rest, *own[self.place :]])
 
@@ -671,8 +671,8 @@ def _figure(
 
 
 def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[FlowStop, ...]:
-    """What happens in each column and in the end, which is not told yet where words race. end: what
-    that leads on to."""
+    """The stops of the light: of each column its sentence, and of the end, whose own comes later
+    where words race. end: what that leads on to."""
     plain, ways = view.run.recording(), view.ways
     told = flow_beam.findings(race) if race else ()
     stops = []

@@ -654,7 +654,6 @@ def neurons(
             of="model",
             suits=_strongest_ffn,
             clears=("neuron",),
-            menu=True,
         ),
     ] = None,
     neuron: Annotated[int | None, Choice(of="model", help="its selected hidden unit")] = None,

@@ -158,11 +158,10 @@ def app_address(address: object) -> str:
 
 def parse_question(payload: object) -> dict[str, Any] | None:
     """A teacher's question as it is stored: text, choices, the right one, the reason and the page.
-    What a question need not have: pictures of the choices; `head`, that of the head
-    that is asked about; `covers`, the answer is the model's
-    prediction; `model`, words with their probabilities; `free`, students type a word, for which
-    choices are examples, or where it is `long` a sentence; `of`, the step of a lesson that it was
-    asked on.
+    Optional parts: pictures of the choices; `head`, that of the head that is asked about; `covers`,
+    the answer is the model's prediction; `model`, words with their probabilities; `free`, students
+    type a word, for which choices are examples, or where it is `long` a sentence; `of`, the step of
+    a lesson that it was asked on.
 
     Raises ValueError where a part is missing or too long."""
     if payload is None:

@@ -243,8 +243,8 @@ class ClassService:
     # What a speaker's window does, which has the teacher's word and not the key.
 
     async def slide(self, code: str, watch: str, name: str) -> bytes | None:
-        """What the speaker's window shows, None where the teacher has gone on. Raises Unknown for a
-        word that watches no class."""
+        """The slide of the speaker's window, None where the teacher has gone on. Raises Unknown for
+        a word that watches no class."""
         await self._watched(code, watch)
         return await self.store.load_picture(code, name, "slide")
 
@@ -512,7 +512,7 @@ class ClassService:
         self._lines[code].discard(oldest)
 
     def _make_room(self, code: str, newcomer: Listener) -> None:
-        """Where a class is full, close a line that makes room for a student: of an address that has
+        """Close a line of a full class to make room for a student: of an address that has
         too many, else of the newcomer's own one that never answered; of the browser with most of
         these the oldest. Raises TooMany where there is none."""
         lines = [line for line in self._lines.get(code, ()) if line.role == STUDENTS]
