@@ -18,7 +18,7 @@ from explorer.panels.predictions import Prediction, prediction_at
 from models.contract.edits import HideToken
 from models.contract.recording import CONTINUES, Attention, Recording, Stream
 from models.contract.results import Attribution, Lens, Sampling
-from models.runtime.caching import kept, loaded
+from models.runtime.caching import loaded
 from models.runtime.run import Run
 
 FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
@@ -170,7 +170,6 @@ def aligned(recording: Recording, stream: Stream, token: int) -> int:
     return 0
 
 
-@kept
 def attributed(
     recording: Recording, stream: str, token: int, id: int, against: int | None = None
 ) -> Attribution | None:
@@ -350,8 +349,18 @@ class LensReading:
 
     def label(self, id: int) -> str:
         """A word as it is written after the token."""
-        (label,) = loaded(self.way.recording).labels([id])
-        return self.prediction.unmarked(label)
+        if id not in self.labels:
+            return self._labels([id])[0]
+        return self.labels[id]
+
+    @cached_property
+    def labels(self) -> dict[int, str]:
+        """The words that lead after some layer or race, as they are written after the token."""
+        ids = sorted({*self.lens.top_ids.ravel().tolist(), *self.lens.ids})
+        return dict(zip(ids, self._labels(ids)))
+
+    def _labels(self, ids: Sequence[int]) -> list[str]:
+        return [self.prediction.unmarked(each) for each in loaded(self.way.recording).labels(ids)]
 
     def drawn(self, temperature: float) -> predictions.Distribution:
         """Distribution that the next word is drawn from at a temperature."""

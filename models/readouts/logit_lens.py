@@ -413,7 +413,7 @@ def lens_of(
     if kept is None:
         return found
     ids = tuple(dict.fromkeys((*ids, *found.top_ids[:, 0, 0].tolist())))
-    scores = torch.cat(kept[::-1])
+    scores = kept[0] if len(kept) == 1 else torch.cat(kept[::-1])
     is_above = np.empty(scores.shape, bool)
     ranks = [_n_above(scores, scores[:, id, None], is_above) for id in ids]
     return replace(found, ids=ids, ranks=np.array(ranks, np.int64).T)

@@ -21,7 +21,6 @@ from models.network import buffer_pool
 from models.runtime import host
 
 LEAVES = frozenset((int, float, bool, type(None), str, bytes))  # that hold nothing else
-PLAIN = frozenset((tuple, list, dict, set, frozenset))  # that hold what they list
 LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
 MODEST_BYTES = 2**26  # bytes of a computation that waits where there is no room at all
 POLL_INTERVAL = 0.1  # seconds between two looks at whether a result is still wanted
@@ -335,6 +334,7 @@ def weight_of(value: Any) -> int:
     array the whole that it lies in, texts, what its functions close over, and all objects between.
     Classes, modules and loaded models are everyone's."""
     total, visited, found = 0, set[int](), [value]
+    kinds: dict[type, str] = {}
     while found:
         new = dict(zip(map(id, found), found))
         for each in visited.intersection(new):
@@ -342,22 +342,36 @@ def weight_of(value: Any) -> int:
         visited.update(new)
         found, others = [], []
         for one in new.values():
-            if type(one) in LEAVES or type(one) in PLAIN:
+            kind = kinds.get(type(one)) or kinds.setdefault(type(one), _kind_of(type(one)))
+            if kind == "leaf":
+                total += getsizeof(one)
+            elif kind == "other":
                 others.append(one)
-            elif isinstance(one, np.ndarray):
+            elif kind == "array":
                 total += getsizeof(one)
                 found += (one.base, *(one.flat if one.dtype.hasobject else ()))
-            elif isinstance(one, FunctionType):
+            elif kind == "function":
                 found += (one.__closure__, one.__defaults__)
-            elif hasattr(type(one), "untyped_storage"):  # a tensor
+            elif kind == "tensor":
                 storage = one.untyped_storage()
                 if storage.data_ptr() not in visited:
                     visited.add(storage.data_ptr())
                     total += storage.nbytes()
-            elif not isinstance(one, (type, ModuleType, Model)) and not hasattr(
-                type(one), "named_parameters"
-            ):
-                others.append(one)
         total += sum(map(getsizeof, others))
         found += get_referents(*others)
     return total
+
+
+def _kind_of(of: type) -> str:
+    """The kind of object that a class makes, by which `weight_of` counts it; "shared" for what is
+    everyone's."""
+    if of in LEAVES:
+        return "leaf"
+    if issubclass(of, np.ndarray):
+        return "array"
+    if issubclass(of, FunctionType):
+        return "function"
+    if hasattr(of, "untyped_storage"):
+        return "tensor"
+    is_shared = issubclass(of, (type, ModuleType, Model)) or hasattr(of, "named_parameters")
+    return "shared" if is_shared else "other"
