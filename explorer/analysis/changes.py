@@ -91,8 +91,8 @@ def _other_nouns(vote: Vote, labels: Sequence[str]) -> list[str]:
     is_noun = word_classes.nouns(labels)
     before = [labels[at] for at in reversed(range(vote.row)) if is_noun[at]]
     others = dict.fromkeys((*(labels[at] for at in named if at < vote.row), *before))
-    said = "" if vote.noun is None else labels[vote.noun].casefold()
-    return [each for each in others if each.casefold() != said]
+    noun = "" if vote.noun is None else labels[vote.noun].casefold()
+    return [each for each in others if each.casefold() != noun]
 
 
 def candidates(text: str, start: int, others: Sequence[str]) -> tuple[Change, ...]:
@@ -133,10 +133,12 @@ def _candidates(text: str, start: int, others: Sequence[str]) -> Iterator[Change
 def _predicates(others: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Pronouns of the other nouns with what is said of them: of each noun the first, then of each
     the next."""
-    said = [
+    predicates = [
         (pronoun, predicate, rank)
         for noun in others
         for pronoun, kind in pronouns_of(noun)
         for rank, predicate in enumerate(tables()["predicates"][kind])
     ]
-    yield from ((pronoun, predicate) for pronoun, predicate, _ in sorted(said, key=lambda x: x[2]))
+    yield from (
+        (pronoun, predicate) for pronoun, predicate, _ in sorted(predicates, key=lambda x: x[2])
+    )

@@ -261,8 +261,8 @@ class Vote(NamedTuple):
     @property
     def is_outvoted(self) -> bool:
         """True where two heads or more vote for one noun, and another is heaviest."""
-        said = [each.noun for each in self.ballots]
-        return self.noun is None and max(map(said.count, said)) >= SUMMED
+        nouns = [each.noun for each in self.ballots]
+        return self.noun is None and max(map(nouns.count, nouns)) >= SUMMED
 
     @property
     def strength(self) -> tuple[int, float]:
@@ -332,10 +332,10 @@ def nouns_of(vote_of: Sequence[Vote]) -> dict[int, int]:
     """The words that some heads say, by their places, each with the order of its noun: 0 for the
     one that is named, or else that most say, of as many the one of the best-tested head."""
     noun_at = {ballot.key: ballot.noun for each in vote_of for ballot in each.ballots}
-    said = [ballot.noun for each in vote_of for ballot in each.ballots]
+    nouns = [ballot.noun for each in vote_of for ballot in each.ballots]
     named = [each.noun for each in vote_of if each.noun is not None]
     order = sorted(
-        {*said}, key=lambda noun: (noun not in named[:1], -said.count(noun), said.index(noun))
+        {*nouns}, key=lambda noun: (noun not in named[:1], -nouns.count(noun), nouns.index(noun))
     )
     return {key: order.index(noun) for key, noun in noun_at.items()}
 

@@ -1165,7 +1165,9 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
     if is_divided:
         kind = OUTVOTED if vote.is_outvoted else DIVIDED
     order = coreference.nouns_of([vote])
-    said = {order[each.key]: each.word for each in reversed(vote.ballots)}  # by the first of them
+    words_by_place = {
+        order[each.key]: each.word for each in reversed(vote.ballots)
+    }  # by the first of them
     pattern = attention.pattern[seen.layer, seen.head]
     query, key = words.strongest_tokens(pattern, rows, keys, vote.row, seen.key)
     allowed = attention.allowed[seen.layer]
@@ -1181,7 +1183,7 @@ def vote_finding(recording: Recording, attention: Attention, vote: Vote) -> Find
         attention.pattern.shape[0] * attention.pattern.shape[1],
         query,
         (key,),
-        (rows.labels[vote.row], *(said[at] for at in sorted(said))),
+        (rows.labels[vote.row], *(words_by_place[at] for at in sorted(words_by_place))),
         other=(vote.heaviest, 0.0) if vote.is_outvoted else ("", 0.0),
         stands_for=True,
         ballots=vote.ballots,

@@ -141,12 +141,12 @@ def _in_frame(frame: Frame, result: Result) -> tuple[Frame, bool]:
 def _is(result: Result, place: Place, datum: float | str, figure: Figure) -> bool:
     """True where a datum is the result."""
     if isinstance(datum, str):
-        told = TOLD.fullmatch(datum)
-        return told is not None and (
-            told["number"] == result.text
+        match = TOLD.fullmatch(datum)
+        return match is not None and (
+            match["number"] == result.text
             or (
-                matches_text(result.text, parse_number(told["number"]))
-                and matches_text(told["number"], result.value)
+                matches_text(result.text, parse_number(match["number"]))
+                and matches_text(match["number"], result.value)
             )
         )
     if not np.isfinite(datum) or not matches_text(result.text, datum):

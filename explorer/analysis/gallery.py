@@ -180,14 +180,14 @@ def disagreement(run: Run, other: str) -> FindMeasure:
     if said is None or said_there is None or said[1] == said_there[1]:
         return FindMeasure(0.0, {})
     (pronoun, noun, n_votes), (_, noun_there, n_votes_there) = said, said_there
-    shown = sorted({pronoun, noun, noun_there})
-    lines = [[shown.index(at) for at in (pronoun, to)] for to in (noun, noun_there)]
+    rows = sorted({pronoun, noun, noun_there})
+    lines = [[rows.index(at) for at in (pronoun, to)] for to in (noun, noun_there)]
     numbers = {
         "pronoun": labels[pronoun],
         "noun": labels[noun],
         "other_noun": labels[noun_there],
         "other": other,
-        "words": [labels[at] for at in shown],
+        "words": [labels[at] for at in rows],
         "arcs": [[*line, at] for at, line in enumerate(lines)],
     }
     return FindMeasure(float(min(n_votes, n_votes_there)), numbers)
@@ -202,12 +202,12 @@ def votes(run: Run) -> FindMeasure:
         return FindMeasure(0.0, {})
     labels = words.words(recording.streams[0], recording.text).labels
     nouns = Counter(each.noun for each in vote.ballots)
-    shown = sorted({vote.row, *nouns})
+    voted = sorted({vote.row, *nouns})
     lines = [
-        [shown.index(vote.row), shown.index(noun), min(at, 1)]
+        [voted.index(vote.row), voted.index(noun), min(at, 1)]
         for at, (noun, _) in enumerate(nouns.most_common())
     ]
-    numbers = {"words": [labels[at] for at in shown], "arcs": lines}
+    numbers = {"words": [labels[at] for at in voted], "arcs": lines}
     return FindMeasure(float(len(vote.ballots)), numbers)
 
 
@@ -227,12 +227,12 @@ def _voted_noun(run: Run) -> tuple[list[str], tuple[int, int, int] | None]:
     these, with the number of votes; None where no noun is named."""
     recording = run.recording()
     grouped = words.words(recording.streams[0], recording.text)
-    shown = [at for at, special in enumerate(grouped.special) if not special]
+    ordinary = [at for at, special in enumerate(grouped.special) if not special]
     vote = next(iter(RecordingFacts(recording).votes(recording.attention[0].name)), None)
-    labels = [grouped.labels[at] for at in shown]
+    labels = [grouped.labels[at] for at in ordinary]
     if vote is None or vote.noun is None:
         return labels, None
-    return labels, (shown.index(vote.row), shown.index(vote.noun), vote.n_votes)
+    return labels, (ordinary.index(vote.row), ordinary.index(vote.noun), vote.n_votes)
 
 
 MEASURES: Mapping[str, Callable[..., FindMeasure]] = {

@@ -458,7 +458,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
     if vote is None or not _stands_for_one(vote) or recording.as_ids:
         return None
     grouped = words.words(recording.streams[0], recording.text)
-    said = _vote_outcome(vote, grouped.labels)
+    before = _vote_outcome(vote, grouped.labels)
     tried = changes.of_vote(recording, vote)
     found: list[tuple[int, changes.Change, Said]] = []
     for each in tried:
@@ -470,7 +470,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
         if again is None or not _stands_for_one(again):
             continue
         now = _vote_outcome(again, words.words(made.streams[0], made.text).labels)
-        if now.noun.casefold() != said.noun.casefold():
+        if now.noun.casefold() != before.noun.casefold():
             found.append((again.n_votes, each, now))
         if found and found[-1][0] == len(vote.ballots):
             break
@@ -483,7 +483,7 @@ def change(recording: Recording, work: PassBudget) -> Offer | None:
         grouped.labels[vote.row],
         old=best.old,
         new=best.new,
-        votes=(said, now),
+        votes=(before, now),
     )
 
 
@@ -518,8 +518,8 @@ def compare(recording: Recording, other: str) -> Offer | None:
     except ValueError:
         return None
     own, found = first_vote(recording), shared_votes(recording, second)
-    told = (each for each in found if own is not None and each.a.row == own.row)
-    first = next(told, None)
+    own_row = (each for each in found if own is not None and each.a.row == own.row)
+    first = next(own_row, None)
     if first is None or first.outcome != "disagree":
         return None
     labels = words.words(recording.streams[0], recording.text).labels
@@ -565,9 +565,9 @@ def _both(a: Recording, other: str, on: SharedVote) -> Offer | None:
         if again is None or not is_told or (again.a.noun, again.b.noun) == (on.a.noun, on.b.noun):
             continue
         now = words.words(made.streams[0], made.text).labels
-        said = tuple(_vote_outcome(one, now) for one in again)
+        outcomes = tuple(_vote_outcome(one, now) for one in again)
         models = (("text", each.text), ("model", other))
-        return Offer(BOTH, models, now[on.a.row], old=each.old, new=each.new, votes=said)
+        return Offer(BOTH, models, now[on.a.row], old=each.old, new=each.new, votes=outcomes)
     return None
 
 
@@ -585,6 +585,6 @@ def _third(a: Recording, other: str, on: SharedVote, third: Iterable[str]) -> Of
         also = next((each.b for each in found if each.a.row == on.a.row), None)
         if also is not None and also.noun is not None and also.n_votes >= LEAST_VOTES:
             labels = words.words(a.streams[0], a.text).labels
-            said = (_vote_outcome(also, labels),)
-            return Offer(THIRD, (("model", name),), labels[on.a.row], new=name, votes=said)
+            outcomes = (_vote_outcome(also, labels),)
+            return Offer(THIRD, (("model", name),), labels[on.a.row], new=name, votes=outcomes)
     return None

@@ -28,8 +28,8 @@ def encode(header: dict, blocks: dict[str, np.ndarray]) -> bytes:
         data += b"\0" * (-len(data) % 8)
         raw.append(data)
         offset += len(data)
-    told = {**header, "blocks": listed}
-    text = json.dumps(told, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    whole = {**header, "blocks": listed}
+    text = json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 4) % 8)
     return len(text).to_bytes(4, "little") + text + b"".join(raw)
 

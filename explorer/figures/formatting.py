@@ -233,9 +233,9 @@ def matches_text(text: str, value: float) -> bool:
 def matches_figures(text: str, value: float, figures: int = 3) -> bool:
     """The same of a number in so many figures, of which zeros at the end are not written: 1 is
     1.00."""
-    said = parse_number(text)
-    place = floor(log10(abs(said))) - figures + 1 if said else -figures
-    return matches_text(text, value) and abs(value - said) <= HALF * 10.0**place
+    printed = parse_number(text)
+    place = floor(log10(abs(printed))) - figures + 1 if printed else -figures
+    return matches_text(text, value) and abs(value - printed) <= HALF * 10.0**place
 
 
 def enough_digits(

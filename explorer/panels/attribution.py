@@ -176,13 +176,13 @@ def logit(
     """
     on = logit_parts(run, token, word, against)
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
-    told = logit_lens.deciding_part(on.attribution)
+    deciding = logit_lens.deciding_part(on.attribution)
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
     numbers = {
         "logit": Written.by(signed, on.attribution.logit, 2),
-        "largest_part": Written.by(signed, told.value, 2),
+        "largest_part": Written.by(signed, deciding.value, 2),
     }
-    lines = [_headline(on, told)]
+    lines = [_headline(on, deciding)]
     if not on.against:
         lines.append(words("finding", value=numbers["logit"], **slots))
     return Panel(
@@ -499,9 +499,9 @@ def _sum(on: LogitParts, total: float) -> Bars:
             layers[name] = layers.get(name, 0) + value
         sums = _folded(layers)
     starts = accumulate(list(sums.values())[:-1], initial=0.0)
-    told = sorted(sums, key=lambda name: -abs(sums[name]))[:N_TOLD]
+    largest = sorted(sums, key=lambda name: -abs(sums[name]))[:N_TOLD]
     rows = [
-        BarRow(name, (value,), (_short(value) * (name in told),), start=start)
+        BarRow(name, (value,), (_short(value) * (name in largest),), start=start)
         for (name, value), start in zip(sums.items(), starts)
     ]
     label, note = words("sum_of_two" if on.against else "sum"), ""
@@ -546,14 +546,14 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     parts = [each for each in logit_lens.largest_parts(on.attribution) if each.kind != "bias"]
     biases = [each.value for each in on.attribution.parts if each.kind == "bias"]
     keys = [logit_lens.part_key(each) for each in parts]
-    told = logit_lens.part_key(logit_lens.deciding_part(on.attribution))
-    listed = [at for at, key in enumerate(keys) if at < N_PARTS or key in (part, told)]
+    deciding = logit_lens.part_key(logit_lens.deciding_part(on.attribution))
+    listed = [at for at, key in enumerate(keys) if at < N_PARTS or key in (part, deciding)]
     rows = [
         BarRow(
             _with_word(on, parts[at]),
             (parts[at].value,),
             (_short(parts[at].value),),
-            selected=keys[at] == (part or told),
+            selected=keys[at] == (part or deciding),
             key=keys[at],
         )
         for at in listed

@@ -180,10 +180,10 @@ def _unit_sentences(
     where it is another, `top`."""
     if not answer:
         return words("finding", **slots) + words("switch")
-    said = list(dict.fromkeys((answer, *named)))[:N_NAMED]
+    written = list(dict.fromkeys((answer, *named)))[:N_NAMED]
     more = words("longest", answer=answer, unit=top, share=percent(most))
-    told = words("answers", **slots, said=", ".join(f"“{each}”" for each in said))
-    return told + words("switch") + (more if top != slots["unit"] else "")
+    sentence = words("answers", **slots, said=", ".join(f"“{each}”" for each in written))
+    return sentence + words("switch") + (more if top != slots["unit"] else "")
 
 
 def _in_sight(words: Sentences, selection: StreamSelection, is_answering: bool) -> tuple[str, ...]:
@@ -194,8 +194,8 @@ def _in_sight(words: Sentences, selection: StreamSelection, is_answering: bool) 
 
 def _words_quoted(named: list[str]) -> str:
     """What a unit is said to write, as a part of a sentence."""
-    said = ", ".join(f"“{each}”" for each in named)
-    return sentences(CONCEPT, "units")("written", words=said) if named else ""
+    quoted = ", ".join(f"“{each}”" for each in named)
+    return sentences(CONCEPT, "units")("written", words=quoted) if named else ""
 
 
 def _no_answer(

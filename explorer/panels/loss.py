@@ -75,16 +75,16 @@ class Losses:
             below = [dict(zip(places, texts)).get(at, "") for at in range(len(stream.tokens))]
             words = tuple(of.get(at, each) for at, each in enumerate(stream.tokens))
             places = list(range(len(words)))
-        shown = window(len(words), (selected,), MOST_TARGETS).tolist()
+        window_places = window(len(words), (selected,), MOST_TARGETS).tolist()
         return TokenRow(
             title=title,
-            note=truncation_note(len(shown), len(words)),
+            note=truncation_note(len(window_places), len(words)),
             select=("token",),
-            tokens=tuple(words[each] for each in shown),
-            weights=tints[shown],
-            selected=shown.index(selected),
-            texts=tuple(below[each] for each in shown),
-            keys=tuple(str(places[each]) for each in shown),
+            tokens=tuple(words[each] for each in window_places),
+            weights=tints[window_places],
+            selected=window_places.index(selected),
+            texts=tuple(below[each] for each in window_places),
+            keys=tuple(str(places[each]) for each in window_places),
         )
 
 

@@ -587,8 +587,8 @@ def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
         kept = window(len(labels), (middle,), n)
         text = kept[~special[kept]]
         before, after = (at != end for at, end in ((text[0], every[0]), (text[-1], every[-1])))
-        shown = ["…"] * int(before) + [labels[at] for at in text] + ["…"] * int(after)
-        line = AFTER_SPACE.sub(r"\1", " ".join(shown))
+        written = ["…"] * int(before) + [labels[at] for at in text] + ["…"] * int(after)
+        line = AFTER_SPACE.sub(r"\1", " ".join(written))
         if len(line) <= MOST_LETTERS:
             return line
     return "…"

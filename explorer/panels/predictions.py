@@ -266,9 +266,9 @@ def _boxes(on: Prediction, likely: list[Candidate], selected: int | None) -> Clo
             if i == at and not is_next:
                 box = len(parts)
             spoken = words("hidden", word=plain.tokens[i]) if i in hidden else plain.tokens[i]
-            shown = "" if i in hidden else written
+            visible = "" if i in hidden else written
             key = "" if plain.special[i] and not is_next else f"{i}"
-            parts.append((shown, _is_spaced(plain, before, i), spoken, key, is_next and i > at))
+            parts.append((visible, _is_spaced(plain, before, i), spoken, key, is_next and i > at))
         if is_next and i == at:
             box = len(parts)
             blanks.append(box)
@@ -281,10 +281,10 @@ def _boxes(on: Prediction, likely: list[Candidate], selected: int | None) -> Clo
         BarRow(each.label, (each.p,), (whole_percent(each.p),), each.id == selected, f"{each.id}")
         for each in likely
     )
-    shown = truncation_note(len(places), len(text))
+    left_out = truncation_note(len(places), len(text))
     meanings = with_blanks("", [each.label for each in rows])
     return Cloze(
-        note=" · ".join(filter(None, (shown, _actual(on, likely), meanings))),
+        note=" · ".join(filter(None, (left_out, _actual(on, likely), meanings))),
         select=("token",),
         tokens=tokens,
         spaced=spaced,

@@ -395,11 +395,11 @@ def _received(selection: Selection, received: Columns, largest: int) -> Bars:
     z = sent.sum(axis=0)
     dimension = weight_texts.largest(z)
     names = ("from", "weight", "|message|", "share of z")
-    told = list(zip(*(received[name] for name in names)))[:N_ROWS]
-    keys = [str(label).partition(" ") for label, *_ in told]
+    listed = list(zip(*(received[name] for name in names)))[:N_ROWS]
+    keys = [str(label).partition(" ") for label, *_ in listed]
     rows = [
         _sent(word, (weight, length, share, sent[int(key), dimension]), key, at == largest)
-        for at, ((key, _, word), (_, weight, length, share)) in enumerate(zip(keys, told))
+        for at, ((key, _, word), (_, weight, length, share)) in enumerate(zip(keys, listed))
     ]
     whole = float(of.pattern[layer, head, token].sum()), float(np.linalg.norm(z))
     rows.append(_sent(words("sum"), (*whole, 1.0, float(z[dimension])), None))

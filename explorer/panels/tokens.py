@@ -107,16 +107,16 @@ def _merges(run: Run, stream: Any, token: int) -> merges_tokens.Merges | None:
 def _words_in_pieces(groups: Groups, group: int) -> TokenRow:
     """The words of the text, each with the number of its tokens."""
     words = sentences(CONCEPT, "merges")
-    shown = window(len(groups.labels), (group,), MOST_WORDS).tolist()
+    places = window(len(groups.labels), (group,), MOST_WORDS).tolist()
     return TokenRow(
         title=words("row"),
-        note=truncation_note(len(shown), len(groups.labels)),
+        note=truncation_note(len(places), len(groups.labels)),
         select=("token",),
-        tokens=tuple(groups.labels[at] for at in shown),
-        selected=shown.index(group),
-        texts=tuple(str(groups.sizes[at]) for at in shown),
-        keys=tuple(str(groups.starts[at]) for at in shown),
-        special=tuple(groups.special[at] for at in shown),
+        tokens=tuple(groups.labels[at] for at in places),
+        selected=places.index(group),
+        texts=tuple(str(groups.sizes[at]) for at in places),
+        keys=tuple(str(groups.starts[at]) for at in places),
+        special=tuple(groups.special[at] for at in places),
     )
 
 

@@ -963,12 +963,12 @@ def example(run: Run) -> Panel:
     """A training that is over: what it said to a text at its first checkpoint, at one in the middle
     and at the last, and all heads at each."""
     words, points = sentences(CONCEPT, "live"), model_card.checkpoints(run.model)
-    shown = (points[0], points[len(points) // 2], points[-1])
-    lists = {each.step: _predicted_words(run, each) for each in shown}
-    first, last = lists[shown[0].step], lists[shown[-1].step]
+    steps = (points[0], points[len(points) // 2], points[-1])
+    lists = {each.step: _predicted_words(run, each) for each in steps}
+    first, last = lists[steps[0].step], lists[steps[-1].step]
     measures = measured(run, _attention(run, ""))
     chosen = training.most_informative(training.best_courses([each.stage for each in measures]))
-    step, n = f"{shown[-1].step:,}", len(last.right)
+    step, n = f"{steps[-1].step:,}", len(last.right)
     return Panel(
         title="",
         finding=words("learned", first=first.n_right, last=last.n_right, n=n, step=step),
@@ -1005,7 +1005,7 @@ def _lists(lists: Mapping[int, OneList]) -> TextTable:
     one = lists[steps[-1]]
     is_same = one.given == one.right
     about = (words("same_list"),) if is_same else words.lines("of_list")
-    said = [
+    guesses = [
         [words("hit" if a == b else "miss", token=a) for a, b in zip(lists[at].said, one.right)]
         for at in steps
     ]
@@ -1013,5 +1013,5 @@ def _lists(lists: Mapping[int, OneList]) -> TextTable:
         title=words("list_again" if is_same else "list"),
         note=words("list_note"),
         columns=(*about, *(words("at_step", step=f"{at:,}") for at in steps)),
-        rows=tuple(zip(*([] if is_same else [one.given]), one.right, *said)),
+        rows=tuple(zip(*([] if is_same else [one.given]), one.right, *guesses)),
     )

@@ -226,8 +226,8 @@ def _left_out(on: Output, weights: np.ndarray) -> str:
     if on.is_typed or not names:
         return ""
     words = sentences(CONCEPT, "alignment")
-    told = " ".join(words("name", word=each) for each in names)
-    return " " + words("left_out", words=told)
+    listed = " ".join(words("name", word=each) for each in names)
+    return " " + words("left_out", words=listed)
 
 
 def _chance(on: Output, at: int) -> str:

@@ -118,11 +118,11 @@ def sentence_lines(
 def _with_gaps(groups: Groups, focus: Sequence[int]) -> list[int | None]:
     """The words of a text that are shown, None for some that are left out."""
     text = [at for at, special in enumerate(groups.special) if not special]
-    shown = excerpt([groups.labels[at] for at in text], [text.index(at) for at in focus])
+    places = excerpt([groups.labels[at] for at in text], [text.index(at) for at in focus])
     drawn: list[int | None] = []
-    for before, at in zip((-1, *shown), shown):
+    for before, at in zip((-1, *places), places):
         drawn += [text[at]] if at == before + 1 else [None, text[at]]
-    return drawn if shown[-1] == len(text) - 1 else [*drawn, None]
+    return drawn if places[-1] == len(text) - 1 else [*drawn, None]
 
 
 def _word_key(groups: Groups, at: int | None, rows: Container[int] | None) -> str:

@@ -212,7 +212,7 @@ class HeadOnShow:
         every = on.facts.leading_findings()
         listed = tuple(select_findings(every))
         here = "heads", on.attention.name, -1 if row is None else row
-        told = next(
+        headlined = next(
             (
                 each
                 for each in every
@@ -223,8 +223,8 @@ class HeadOnShow:
         )
         is_chosen = any(words.get(each, EVERY) != EVERY for each in (*ASKED_WORDS, "view"))
         sentence = sentence_panel(run, chosen, words, {})
-        one = told if is_chosen or sentence == READS else next(iter(listed), None)
-        return cls(on, view, told, one, listed, sentence, is_one_word(run, words))
+        one = headlined if is_chosen or sentence == READS else next(iter(listed), None)
+        return cls(on, view, headlined, one, listed, sentence, is_one_word(run, words))
 
     @property
     def row(self) -> int | None:

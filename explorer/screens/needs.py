@@ -136,9 +136,9 @@ class Unmet:
         """The reason why another model is shown than the chosen one, and which others fit."""
         need, name = NEEDS[places.ROWS[self.tab].needs], literal(model_names.title(self.model))
         why = f"{name} {need.why(self.model)}"
-        shown = literal(model_names.title(replacement))
+        title = literal(model_names.title(replacement))
         return (
-            ADDRESS("fallback", why=why, replacement=shown, name=name),
+            ADDRESS("fallback", why=why, replacement=title, name=name),
             ADDRESS("fitting", names=", ".join(map(model_names.title, need.fitting()))),
         )
 

@@ -114,11 +114,11 @@ class Screen:
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
-        said = self._words
+        chosen = self._words
         if self.tab.id == HEADS:  # where it is not known before
             asked = {each.name for each in self.asked}
-            said = link_words.as_followed(said, self.refused, asked)
-        return {"tab": self.tab.id, **of_run, **said}
+            chosen = link_words.as_followed(chosen, self.refused, asked)
+        return {"tab": self.tab.id, **of_run, **chosen}
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
         """The words of the address that a press leads to. panel: the name of the one that is
@@ -127,22 +127,22 @@ class Screen:
         not there."""
         if panel and panel not in spec.panel_names():
             raise ValueError(link_words.SCREEN("no_panel", name=panel))
-        said = {name: str(value) for name, value in pressed.items()}
-        said |= dict(parse_qsl(said.pop("address", ""), keep_blank_values=True))
+        given = {name: str(value) for name, value in pressed.items()}
+        given |= dict(parse_qsl(given.pop("address", ""), keep_blank_values=True))
         now = self.words()
-        if said.get(TEXT, now[TEXT]) != now[TEXT]:
+        if given.get(TEXT, now[TEXT]) != now[TEXT]:
             now = _without(now, "text")
-        if said.get(MODEL, now[MODEL]) != now[MODEL]:
+        if given.get(MODEL, now[MODEL]) != now[MODEL]:
             now = _without(now, "text", "model")
         if self.tab.id == HEADS:
-            return now | heads.after(self.run, self.chosen, panel, said, now)
-        if "key" in said and "source" in self.chosen:
-            token = said.setdefault("token", str(self.chosen["token"]))
+            return now | heads.after(self.run, self.chosen, panel, given, now)
+        if "key" in given and "source" in self.chosen:
+            token = given.setdefault("token", str(self.chosen["token"]))
             now.pop("source", None)
-            said["weight_at"] = f"{token}.{said.pop('key')}"
-        after = now | said
+            given["weight_at"] = f"{token}.{given.pop('key')}"
+        after = now | given
         if self.tab.press:
-            RULES[self.tab.press](self.run, self.chosen, panel, said, after)
+            RULES[self.tab.press](self.run, self.chosen, panel, given, after)
         return after
 
     @cached_property
@@ -200,11 +200,11 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     if not isinstance(words, (str, Mapping)):
         raise TypeError(link_words.SCREEN("no_address", value=words))
     shown = of_words(words)
-    said = link_words.tab_and_words(words)[1] if isinstance(words, str) else words
+    asked = link_words.tab_and_words(words)[1] if isinstance(words, str) else words
     if isinstance(words, str) and (why := link_words.no_place(words)):
         tell(why.removesuffix("."))
-    for name, why in {**known_words.unknown(said), **shown.refused}.items():
-        if name == "token" and name not in said and "word" in said:
+    for name, why in {**known_words.unknown(asked), **shown.refused}.items():
+        if name == "token" and name not in asked and "word" in asked:
             name = "word"
         tell(f"{name} of this address is not followed: {why}")
     return shown
@@ -298,8 +298,8 @@ def screen_of(
         choices = (*read, *(each for each in every if each.is_selected))
         values, refusals = resolve(choices, of_panels, now)
         not_chosen |= {name: why for name, why in refusals.items() if now[name] != EVERY}
-        said = now.keys() - refusals.keys()
-        named = {each.argument: values[each.argument] for each in choices if each.name in said}
+        accepted = now.keys() - refusals.keys()
+        named = {each.argument: values[each.argument] for each in choices if each.name in accepted}
         of_panels, more = as_read(read, of_panels, named)
         known, asked = {**known, **more}, (*asked, *choices)
     chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)

@@ -27,12 +27,12 @@ Notes = dict[str, str]  # sentences on words that are not followed whole, by the
 def masked_word(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The run of a model that predicts the next word, or has a word and a mask for it; the word is
     compared with none."""
-    said = sentences("predictions", "tab")
+    sentence = sentences("predictions", "tab")
     is_closed = run.loaded.capabilities.classes or not masks.fills(run.recording())
     if not is_closed and not masks.can_hide(run.recording()):
-        raise ValueError(said("no_mask", model=model_names.title(run.model)))
+        raise ValueError(sentence("no_mask", model=model_names.title(run.model)))
     if not is_closed and opening.masked_word(run.recording()) is None:
-        raise ValueError(said("no_word"))
+        raise ValueError(sentence("no_word"))
     return run, {"against": ""}
 
 
@@ -66,8 +66,8 @@ def followed_edits(plain: Recording, line: str) -> tuple[tuple[Edit, ...], list[
     of what it reads, and why its other words are left out."""
     edits, left_out = interventions.read_edits(plain, line)
     changing = [each for each in edits if isinstance(each, InputEdit)]
-    said = sentences("interventions", "tab")
-    left_out += [f"“{each}” {said('changes_input')}" for each in changing]
+    sentence = sentences("interventions", "tab")
+    left_out += [f"“{each}” {sentence('changes_input')}" for each in changing]
     return tuple(each for each in edits if each not in changing), left_out
 
 
@@ -99,8 +99,8 @@ def compared(
             each.recording()
     except ValueError as error:
         name = "too_large" if isinstance(error, NotFinite) else "incomparable"
-        said = sentences("compare", "tab")
-        raise ValueError(said(name, reason=str(error).rstrip("."))) from None
+        sentence = sentences("compare", "tab")
+        raise ValueError(sentence(name, reason=str(error).rstrip("."))) from None
     return (other, {"other": run}) if other_swap else (run, {"other": other})
 
 

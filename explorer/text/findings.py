@@ -91,7 +91,7 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
     """The slots of a finding's sentences."""
     words, counts = tuple(mark(word) for word in one.words), dict(one.counts)
     name = one.words[0] if one.words else ""
-    said = [each.noun for each in one.ballots]
+    nouns = [each.noun for each in one.ballots]
     many = (FEW[one.also] if 0 < one.also < len(FEW) else str(one.also)).capitalize()
     return {
         **vars(one),
@@ -108,7 +108,7 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
         "all_heads": all_heads(len(one.ballots)),
         "n_votes": one.n_votes,
         "n_heads": len(one.ballots),
-        "n_most": max(map(said.count, said), default=0),
+        "n_most": max(map(nouns.count, nouns), default=0),
         "heaviest": mark(one.other[0]),
         "ballots": " ".join(ballot(each, mark) for each in one.ballots),
         "repeats": plural(counts.get("rows", 0), "repeated word"),

@@ -133,13 +133,13 @@ def _expect_counts(recording: Recording) -> None:
     for name, value in counts.items():
         if not 0 <= value < MOST_COUNT.get(name, MOST_OF_OTHERS):
             raise ValueError(f"{NOT_WRITTEN}: {name} is negative or very large")
-    shown = {
+    counted = {
         "n_layer": {max((shape[0] for shape in patterns), default=0)},
         "n_head": {shape[1] for shape in patterns},
         "d_model": {each.resid.shape[-1] for each in recording.streams if each.sites},
         "d_head": {each.q.shape[-1] for each in recording.attention if each.opens},
     }
-    for name, of_arrays in shown.items():
+    for name, of_arrays in counted.items():
         if of_arrays and counts[name] not in of_arrays:
             raise ValueError(
                 f"{NOT_WRITTEN}: {name} is {counts[name]:,}, and its arrays have {max(of_arrays):,}"

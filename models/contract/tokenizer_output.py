@@ -78,14 +78,14 @@ def _shown(
             "this attention_mask hides tokens between others, which a recording would show; leave "
             "them out, or use an edit"
         )
-    shown = tuple(map(int, ids[seen]))
-    own = [0] * len(shown) if types is None else list(map(int, types[seen[: len(types)]]))
-    if any(own) and (separator is None or own != segments(shown, separator)):
+    read_ids = tuple(map(int, ids[seen]))
+    own = [0] * len(read_ids) if types is None else list(map(int, types[seen[: len(types)]]))
+    if any(own) and (separator is None or own != segments(read_ids, separator)):
         raise ValueError(
             "some of these token_type_ids are not 0, as of a second text, which this model's "
             "tokenizer does not frame so; give input_ids alone to have all read as one text"
         )
-    return shown
+    return read_ids
 
 
 def _rows(value: Any) -> list[np.ndarray]:

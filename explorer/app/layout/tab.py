@@ -165,11 +165,11 @@ def _screen(tab: Tab, hand: Hand, run: Run, bar: DeltaGenerator) -> Screen | Non
     subject, made = SUBJECTS.get(tab.subject), None
     if hand.made is not None:
         selection_bar.take()
-    elif said := selection_bar.pressed():
+    elif words := selection_bar.pressed():
         before = screen_of(tab, run, url_state.words())
-        url_state.put(before.words(), before.after("", said))
-    said = url_state.words()
-    url_state.put(said, {**said, **at_first(tab, run, said)})
+        url_state.put(before.words(), before.after("", words))
+    words = url_state.words()
+    url_state.put(words, {**words, **at_first(tab, run, words)})
     if hand.top is not None:
         hand.top(run, bar, **(url_state.values(subject, run) if subject else {}))
     if hand.made is not None and (made := hand.made(run, bar)) is None:

@@ -164,8 +164,8 @@ def head_actions(one: HeadOnShow) -> None:
         label = HEAD("vote" if one.is_beside_vote else "sentence")
         st.button(label, key="to vote", type="tertiary", on_click=show_vote)
     text = ~on.recording.stream(on.attention.query).special
-    said = HEAD("computed", weight=hundredths(cell.weight))
-    if text.any() and st.button(said, key="to weight", type="tertiary"):
+    title = HEAD("computed", weight=hundredths(cell.weight))
+    if text.any() and st.button(title, key="to weight", type="tertiary"):
         if one.row is not None:
             st.session_state.weight_at = f"{cell.query}.{cell.key}"
         navigation.go("weight")

@@ -53,10 +53,12 @@ def _all_concepts(shown: Screen) -> bool:
 def _draw_cards(labels: Mapping[str, str]) -> None:
     """The cards of finds, and below them those of all concepts by their themes."""
     navigation.follow_press()
-    shown = [each for each in gallery.FINDS if models.is_allowed(models.canonical_name(each.model))]
+    offered = [
+        each for each in gallery.FINDS if models.is_allowed(models.canonical_name(each.model))
+    ]
     finds = [
         LeadCard(each.id, each.title, each.drawn(), says=each.sentence, to=each.address)
-        for each in shown
+        for each in offered
     ]
     more = CARDS("more_finds", n=len(finds) - FEW_FINDS)
     links = [(CARDS("laws"), navigation.address_of("claims", {}))]

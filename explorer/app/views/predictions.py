@@ -251,18 +251,20 @@ def show_answer(run: Run, draft: drafts.Draft) -> None:
         visit.answering = False
         with st.spinner(WORDS("writing")):
             write_answer(run, draft, tell)
-    said = ".".join(str(word.id) for word in draft.tokens)
+    drafted = ".".join(str(word.id) for word in draft.tokens)
     with st.spinner(WORDS("writing")):
-        ids = generation.written_ids(run, said, tell)
-    show(ids, _marked(run, said, ids))
+        ids = generation.written_ids(run, drafted, tell)
+    show(ids, _marked(run, drafted, ids))
     with st.container(horizontal=True, vertical_alignment="center", key="answers"):
         st.button(
             WORDS("sample"), key="sample answer", icon=":material/casino:", on_click=sample_answer
         )
-        if said:
+        if drafted:
             st.button(WORDS("likeliest"), key="likeliest answer", on_click=likeliest_answer)
         settings = sampling_text(*sampling_settings(run))
-        st.caption(WORDS("drawn", settings=settings) if said else WORDS("greedy"), width="content")
+        st.caption(
+            WORDS("drawn", settings=settings) if drafted else WORDS("greedy"), width="content"
+        )
 
 
 LONGEST = 80  # letters of a question above its answer

@@ -171,11 +171,11 @@ def show_result(task: str) -> None:
     with st.spinner(places.ROWS["checkpoints"].wait):
         run = Run(task, text)
         panel, size = training_panels.example(run), run.recording().model
-    shown = {"model": literal(model_names.title(task)), "text": literal(text)}
+    slots = {"model": literal(model_names.title(task)), "text": literal(text)}
     with st.container(border=True):
         st.header(WORDS("example"), anchor=False)
         of = {"layers": plural(size.n_layer, "layer"), "heads": size.n_head}
-        st.caption(WORDS("result", **of, **shown))
+        st.caption(WORDS("result", **of, **slots))
         mounts.panel(panel.encode(), "live result", lambda: None)
 
 
