@@ -225,6 +225,33 @@ def test_the_cause_is_told_by_what_is_measured_without_it(model: str, text: str)
 BRINGS = re.compile(r"head (\d+): (.+)")
 
 
+@pytest.mark.parametrize(("model", "text"), CAUSES)
+def test_what_is_taken_out_is_no_longer_told(model: str, text: str) -> None:
+    """Neither by its layer's stop nor by its tag, be it the head of the answer or its word."""
+    run = Run(model, text)
+    figure = architecture.flow(run, beam="end").figures[0]
+    column, _, head, row = figure.cause
+    links = from_line(figure.stops[column].switch.select["edits"])
+    band = next(each for each in figure.bands if row < len(each.rows))
+    words = from_line(band.outs[row])
+    assert links and links[0].head == head
+    for edits, gone in ((links, f"head {head}: "), (words, f": {band.rows[row]}")):
+        if edits:
+            stop = architecture.flow(run.under(edits), beam="end").figures[0].stops[column]
+            assert gone not in stop.brings
+            assert f"Its head {head} does that" not in stop.finding
+
+
+@pytest.mark.parametrize(("model", "text"), CAUSES)
+def test_a_head_of_another_text_is_at_no_stop_that_tells_of_one(model: str, text: str) -> None:
+    run = Run(model, text)
+    own = architecture.flow(run, beam="end").figures[0]
+    for layer, head in ((0, 1), (1, 0)):
+        figure = architecture.flow(run, beam="end", layer=layer, head=head).figures[0]
+        assert [each.levels[2:] for each in figure.stops] == [each.levels[2:] for each in own.stops]
+        assert [each.switch for each in figure.stops] == [each.switch for each in own.stops]
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", [WAITER, *SENTENCES[9:13]])
 def test_a_head_is_told_that_adds_most_and_leads_on_to_it(model: str, text: str) -> None:
@@ -242,6 +269,8 @@ def test_a_head_is_told_that_adds_most_and_leads_on_to_it(model: str, text: str)
             continue
         told += 1
         assert stop.levels[2].select["head"] == said[1], "the button is of the head that is named"
+        weight = [each.label.rpartition("→ ")[2].lstrip("‧") for each in stop.levels[3:]]
+        assert all(each in said[2] for each in weight), "a piece of the word that is named"
         heads = loaded(recording).head_sources(recording, stream.name, token, answer, rival)
         most, own = 0.0, 0.0
         for name, values in heads.items():

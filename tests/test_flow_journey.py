@@ -312,7 +312,7 @@ def test_what_is_taken_out_slides_its_bars_then_sorts_them(visitor: Visitor) -> 
     page.wait_for_load_state("networkidle")
     page.evaluate(CLOCK)
     page.evaluate(FILM)
-    page.get_by_role("button", name="soup, read").click()
+    page.get_by_role("button", name="soup, press to take it out").click()
     page.wait_for_selector(".panel .finding:has-text('Without')")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.wait_for_function("words => film.at(-1).words.join() === words.join()", arg=after)

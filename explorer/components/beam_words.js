@@ -85,9 +85,12 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   if (tagWide(pen, brings, pale) > wide - letter) return;
   const left = from + 0.5 * letter;
   const end = left + tagWide(pen, brings, pale);
-  const [row, high] = [isBeside ? rowOf(figure, layer, brings) : -1, (pale ? 3 : 1.75) * letter];
-  const beside = plan.rows[row] + (plan.rows[row] > across ? high + 0.35 * letter : -0.35 * letter);
-  const foot = row < 0 ? limits[1] + high : beside; // at the line of the word, where there is room
+  const [row, high] = [rowOf(figure, layer, brings), (pale ? 3 : 1.75) * letter];
+  const isBelow = plan.rows[row] > across;
+  const beside = plan.rows[row] + (isBelow ? high + 0.35 * letter : -0.35 * letter);
+  // At the line of the word, where nothing of the box stands in the way.
+  const isFree = row >= 0 && (isBeside || isBelow || beside <= y);
+  const foot = isFree && beside - high > limits[1] - letter ? beside : limits[1] + high;
   tag(pen, end, foot, brings, pale, [left, limits[1]]);
 }
 

@@ -266,6 +266,11 @@ export function stage(view, lit) {
               guessHere(label);
               vote(view);
             },
+            onkeydown: (/** @type {KeyboardEvent} */ event) => {
+              if (event.key !== "Enter" || figure.yours !== label) return;
+              event.preventDefault(); // once more it would choose what is chosen
+              lit();
+            },
             data: { focus: `guess ${label}` },
           },
           label,

@@ -368,9 +368,7 @@ def _machine(
     focus = _focus(ways, reading, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
     answering = race.cause if race else None
-    end = view if answering is None or head is not None else _of_answer(view, answering)
-    if (attention or layer is not None) and replace(end.focus, head=None) != focus:
-        end = view
+    end = view if answering is None or view.is_kept else _of_answer(view, answering)
     opened = view.opened(step, race)
     if view.level == FFN and not opened.finding:
         view = replace(view, level=LAYER)
@@ -438,8 +436,10 @@ class FlowView:
         FFN adds to, without which its layer is opened."""
         focus, way = self.focus, self.way
         if self.level == FFN and race is not None and race.now.way is way:
-            words = race.answer, race.rival
-            inside = flow_levels.ffn(way.recording, way.stream, way.token, focus.layer, *words)
+            words, places = (race.answer, race.rival), race.ffn_places(focus.layer)
+            inside = flow_levels.ffn(
+                way.recording, way.stream, way.token, focus.layer, *words, places
+            )
             if inside is not None:
                 return inside
         if self.level in (LAYER, FFN):
@@ -531,6 +531,12 @@ class FlowView:
         return ZeroHead(self.focus.layer, self.on.head, self.focus.name)
 
     @property
+    def is_kept(self) -> bool:
+        """True where a head in focus stays there at every stop: it is opened, or taken out. Else it
+        is of another text, and each stop has the head that it tells of."""
+        return self.level != MODEL or self.ablation in self.run.edits
+
+    @property
     def switch(self) -> FlowLink | None:
         """Link that switches that head off, or on again, and brings it into focus."""
         edit, focus = self.ablation, self.focus
@@ -606,7 +612,7 @@ def _of_answer(view: FlowView, found: AnsweringHead) -> FlowView:
     attention = next(each for each in way.attentions if each.name == found.attention.name)
     layer = flow_analysis.layer_numbers(attention)[found.layer]
     focus = Focus(len(view.ways) - 1, layer, attention, found.head)
-    return _view(view.run, view.drawn, view.ways, view.reading, focus, None, MODEL)
+    return _view(view.run, view.drawn, view.ways, view.reading, focus, found.key, MODEL)
 
 
 def _figure(
@@ -680,9 +686,10 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
         for at, layer in enumerate(way.layers):
             attention = _attention_of(way, "", layer, view.reading)
             focus = Focus(band, layer, attention, None)
+            is_kept = _is_opened(view, focus) and view.is_kept
             own = (
                 view
-                if _is_opened(view, focus)
+                if is_kept
                 else _view(view.run, view.drawn, ways, view.reading, focus, None, MODEL)
             )
             if race is None or race.now.way is not way:
@@ -690,7 +697,7 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 stops.append(FlowStop(finding, own.levels, own.switch))
                 continue
             found = flow_beam.answering_head(race, at) if at in race.slow else None
-            if found is not None and view.focus.head is None:
+            if found is not None and not is_kept:
                 own = replace(_of_answer(own, found), focus=focus)
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
             stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))

@@ -88,6 +88,15 @@ class Race:
         own = adds.of_word(found.attention, _layer_number(found), found.head, found.key)
         return found if own >= LEAST_ADDED else None
 
+    @cached_property
+    def acting(self) -> AnsweringHead | None:
+        """The cause where it still brings its word in the run on show."""
+        cause = self.cause
+        if cause is None or self.before is None or self.adds is None:
+            return cause
+        own = self.adds.of_word(cause.attention, _layer_number(cause), cause.head, cause.key)
+        return cause if own >= LEAST_ADDED else None
+
     @property
     def causing_layer(self) -> int | None:
         """The layer of the cause, by its order, None where there is none."""
@@ -121,6 +130,12 @@ class Race:
     def middles(self) -> dict[int, tuple[int, ...]]:
         """The places of each word after the attention of each layer that is told by itself."""
         return self.now.middles(self.slow)
+
+    def ffn_places(self, layer: int) -> tuple[int, int] | None:
+        """The places of the answer before and after the FFN of a layer that is told by itself, None
+        of another."""
+        at = list(self.now.way.layers).index(layer)
+        return _places_in(self, at)[1:] if at in self.slow else None
 
     def lanes(self) -> tuple[FlowLane, ...]:
         """The words that always have a lane, the likeliest in the end first."""
@@ -395,11 +410,11 @@ def _stop_sentence(race: Race, at: int) -> str:
     slots = {"layer": layer, "answer": now.label(id)}
     slots |= {"before": ordinal(before), "after": ordinal(after)}
     source, parts = brought(now.way, layer), _by_parts(race, at)
-    if race.causing_layer == at and race.cause is not None:
-        word = _word_of(race, race.cause)
+    if race.causing_layer == at and race.acting is not None:
+        word = _word_of(race, race.acting)
         is_fetched = source is not None and source.is_fetched and source.word == word
         first = WORDS("fetches" if is_fetched else "reads", word=word, **slots)
-        by = WORDS("brings", head=race.cause.head)
+        by = WORDS("brings", head=race.acting.head)
         return _joined(first, by, WORDS(_moves(before, after), **slots))
     if source is not None and source.is_fetched:
         first = WORDS("fetches", word=source.word, **slots)
@@ -447,8 +462,8 @@ def _word_of(race: Race, found: AnsweringHead) -> str:
 def answering_head(race: Race, at: int) -> AnsweringHead | None:
     """The head that a layer, by its order, is told of: the one that makes the answer, else the one
     that adds most to it from another word; None for none by itself."""
-    if race.causing_layer == at:
-        return race.cause
+    if race.causing_layer == at and race.acting is not None:
+        return race.acting
     layer, adds = list(race.now.way.layers)[at], race.adds
     found = adds.strongest(layer) if adds else None
     if adds is None or found is None:

@@ -13,7 +13,7 @@ from explorer.analysis import anatomy as anatomy_analysis
 from explorer.analysis import flow, residual
 from explorer.analysis.residual import SubLayer
 from explorer.figures.csv import Columns, stacked
-from explorer.figures.formatting import fixed, signed, tenths
+from explorer.figures.formatting import fixed, ordinal, signed, tenths
 from explorer.figures.kinds import (
     BarRow,
     Bars,
@@ -113,8 +113,8 @@ def layer(
 def _ffn_in_words(
     recording: Recording, stream: Stream, token: int, part: SubLayer
 ) -> tuple[str, str]:
-    """A sentence on the word whose probability an FFN raises most at a token, "" where the model
-    reads no word here, and one on the unit that adds most to it."""
+    """A sentence on the word whose probability an FFN raises most at a token, "" where it raises
+    none by 1% or the model reads no word here, and one on the unit that adds most to it."""
     model = loaded(recording)
     if model.capabilities.logits != stream.name:
         return "", ""
@@ -126,7 +126,7 @@ def _ffn_in_words(
         return "", ""
     rise = flow.largest_rise(lens, lambda id: is_word(model.labels([id])[0]), flow.LEAST_RISE)
     if rise is None:
-        return WORDS("ffn_leaves"), ""
+        return "", ""
     (label,) = model.labels([rise.id])
     slots = {"word": label, "before": tenths(rise.before), "after": tenths(rise.after)}
     says = WORDS("ffn_raises" if rise.is_first else "ffn_raises_whole", **slots)
@@ -223,10 +223,17 @@ def _numbered(values: np.ndarray) -> dict[str, Any]:
 
 
 def ffn(
-    recording: Recording, stream: Stream, token: int, layer: int, answer: int, rival: int
+    recording: Recording,
+    stream: Stream,
+    token: int,
+    layer: int,
+    answer: int,
+    rival: int,
+    places: tuple[int, int] | None,
 ) -> Opened | None:
     """The FFN of a layer at a token: the hidden units that add most to a word (id) against another,
-    the words that each writes, and what all others add. None where the model does not show them."""
+    the words that each writes, and what all others add. places: of the word before and after the
+    FFN, where they are told. None where the model does not show its units."""
     model = loaded(recording)
     try:
         units = model.neurons(recording, stream.name, layer, token, answer, rival, n=0)
@@ -247,6 +254,10 @@ def ffn(
     rows = tuple(BarRow(label, (float(x),), (signed(float(x)),), key=None) for label, x in values)
     most = WORDS("most", unit=int(best[top]), added=signed(float(units.adds[best[top]])))
     adds = WORDS("ffn_adds", layer=layer, added=signed(units.part), **slots)
+    if places is not None and (places[0] - places[1]) * units.part < 0:
+        before, after = map(ordinal, places)
+        name = "ffn_rises" if units.part < 0 else "ffn_falls"
+        adds = f"{adds} {WORDS(name, before=before, after=after, **slots)}"
     return Opened(
         (Bars(title=WORDS("points", **slots), columns=("",), rows=rows),),
         {"unit": np.arange(n), "adds": units.adds, "activation": units.activation},
