@@ -7,6 +7,7 @@ import re
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
+from conftest import needs_smollm2
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
@@ -138,6 +139,32 @@ def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     expect(page.locator(".panel .finding")).to_contain_text(reason)
     _, layer, head, *_ = page.locator(".flow-bar .crumb").all_inner_texts()
     assert f"h{reason}".startswith(f"{head.lower()} of {layer.lower()}")
+
+
+@needs_smollm2
+@pytest.mark.parametrize("layer", ["24", "29", "end"])
+def test_a_tag_of_a_head_stands_above_the_line_of_the_word_that_it_reads(
+    visitor: Visitor, layer: str
+) -> None:
+    text = quote_plus("The capital of France is Paris. The capital of Italy is")
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?model=smollm2&text={text}&flow_beam={layer}")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    tag = page.locator(".panel svg text", has_text=re.compile(r"^head \d+: Italy$"))
+    words = page.locator(".panel svg text", has_text=re.compile("^Italy$"))
+    expect(words.first).to_be_visible()
+    boxes = [each.bounding_box() for each in words.all()]
+    here, row = tag.bounding_box(), min(boxes, key=lambda box: box["x"])  # a lane is at the right
+    assert 0 < row["y"] - here["y"] < 2.5 * row["height"]
+
+
+def test_enter_on_a_chosen_guess_puts_the_light_on(visitor: Visitor) -> None:
+    page = arrive(visitor, "").page
+    page.locator(".stage .choices button").first.click()
+    expect(page.locator(".stage .choices button").first).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=**")
+    expect(page.locator(".stage")).to_have_count(0)
 
 
 def fingers(visitor: Visitor, x: float, y: float, apart: list[int]) -> None:

@@ -134,7 +134,8 @@ export function onShow(figure) {
   const at = told(figure);
   const led = [layers[at]?.says?.[0], ms !== undefined && ms < FLIP && layers[at - 1]?.says?.[0]];
   const leads = (/** @type {any} */ lane) => led.includes(lane.label);
-  const words = [...all, ...leaders.filter(leads)];
+  const isNew = (/** @type {any} */ lane) => !all.some((each) => each.label === lane.label);
+  const words = [...all, ...leaders.filter((lane) => leads(lane) && isNew(lane))];
   const place = (/** @type {any} */ lane) => placesOf({ ...figure, ms: undefined }, lane).to;
   const least = words
     .filter((/** @type {any} */ lane) => lane !== all[0] && !leads(lane) && !lane.guess)
@@ -560,7 +561,7 @@ export function flap(pen, figure, x, y) {
     [x - wide / 2, y],
     [x + wide / 2, y],
   ];
-  if (!pen.isPaper) pen.line(hinge, "#000000", { "stroke-opacity": 0.45 });
+  if (turned < 1) pen.line(hinge, "#000000", { "stroke-opacity": 0.45 });
 }
 
 /** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */

@@ -72,26 +72,29 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   let y = across - 2.1 * letter;
   const all = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
   const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
+  const high = (/** @type {number} */ n) => (1.25 * n + 0.5) * letter;
+  const tall = lines.reduce((sum, [, pale]) => sum + high(pale ? 2 : 1) + 0.3 * letter, 0);
+  // What the head brings stands at the line of its word, where there is room; else above all rows.
+  const pale = says && lines.length ? say("says", { words: says }) : "";
+  const own = high(pale ? 2 : 1);
+  const isTold = brings && tagWide(pen, brings, pale) <= wide - letter;
+  const row = isTold ? rowOf(figure, layer, brings) : -1;
+  const isBelow = plan.rows[row] > across;
+  const foot = plan.rows[row] + (isBelow ? own + 0.35 * letter : -0.35 * letter);
   const widest = Math.max(0, ...lines.map(([bold, pale]) => tagWide(pen, bold, pale)));
-  const isBeside = tagWide(pen, brings, says) + widest < wide - 1.5 * letter;
-  const top = limits[1] + (brings && !isBeside ? (says ? 3.3 : 2) * letter : 0);
-  const fits = (/** @type {number} */ lines) => y - (1.25 * lines + 0.5) * letter > top;
+  const isBeside = tagWide(pen, brings, pale) + widest < wide - 1.5 * letter;
+  const isClear = isBeside || isBelow || foot <= y - tall || foot - own >= y;
+  const isStacked = row >= 0 && !isClear && foot - own - tall > limits[1];
+  if (isStacked) y = foot - own - 0.3 * letter; // what the box does stands above it
+  const isThere = row >= 0 && (isClear || isStacked) && foot - own > limits[1] - letter;
+  const top = limits[1] + (isTold && !isThere ? own + 0.3 * letter : 0);
   if (ms === undefined || ms >= OPEN)
     for (const [bold, pale] of lines)
-      if (fits(pale ? 2 : 1)) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
-  if (!brings || (ms !== undefined && ms < ARRIVE)) return;
-  // What the head brings, in the room between the names of rows and what stands above the box.
-  const pale = says && lines.length ? say("says", { words: says }) : "";
-  if (tagWide(pen, brings, pale) > wide - letter) return;
+      if (y - high(pale ? 2 : 1) > top) y = tag(pen, right, y, bold, pale, limits) - 0.3 * letter;
+  if (!isTold || (ms !== undefined && ms < ARRIVE)) return;
   const left = from + 0.5 * letter;
   const end = left + tagWide(pen, brings, pale);
-  const [row, high] = [rowOf(figure, layer, brings), (pale ? 3 : 1.75) * letter];
-  const isBelow = plan.rows[row] > across;
-  const beside = plan.rows[row] + (isBelow ? high + 0.35 * letter : -0.35 * letter);
-  // At the line of the word, where nothing of the box stands in the way.
-  const isFree = row >= 0 && (isBeside || isBelow || beside <= y);
-  const foot = isFree && beside - high > limits[1] - letter ? beside : limits[1] + high;
-  tag(pen, end, foot, brings, pale, [left, limits[1]]);
+  tag(pen, end, isThere ? foot : limits[1] + own, brings, pale, [left, limits[1]]);
 }
 
 /** The row of the word that a tag tells of: of those of its spelling the one from which most is brought; -1 for none. @param {Flow} figure @param {any} layer @param {string} brings */

@@ -777,7 +777,7 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
     for (const row of of.slice(0, most).reverse()) {
       const share = widths[row];
       const pale = isGhost || isSpecial(row);
-      const dash = pale || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
+      const dash = isGhost || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
       const [full, most_] = [Number.isFinite(most) ? 0.35 : 1, isSpecial(row) ? SINK : Infinity];
       const thick = Math.min(most_ * letter, THICKEST * letter * Math.abs(share) * full * size);
       const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
