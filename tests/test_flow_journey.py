@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 import driver
 import pytest
 from driver import MARKS, Visitor
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from explorer.figures.formatting import ordinal
 from explorer.panels import architecture
@@ -199,10 +199,14 @@ def test_ablating_a_head_moves_nothing(
 
     def tops() -> dict[str, float]:
         places = ".panel h2", ".panel .finding", ".flow-bar", ".flow-layer", ".flow-output"
-        seen = {place: page.locator(place).first for place in places}
-        for each in seen.values():
-            expect(each).to_be_visible()  # drawn anew once what each word does has come
-        return {place: each.bounding_box()["y"] for place, each in seen.items()}
+        return {place: top(page.locator(place).first) for place in places}
+
+    def top(seen: Locator) -> float:
+        """Its top; it may be drawn anew between a look and a measure, once what words do has come."""
+        expect(seen).to_be_visible()
+        while (box := seen.bounding_box()) is None:
+            expect(seen).to_be_visible()
+        return box["y"]
 
     finding, is_out = page.locator(".panel .finding"), re.compile("^Without head")
     before = tops()

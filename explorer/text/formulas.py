@@ -187,6 +187,7 @@ def html(node: Node) -> str:
 NAMED = {"e": e, "π": pi, "∞": inf}
 ARC = lambda cosine: degrees(acos(cosine))
 FUNCTIONS = {"sin": sin, "cos": cos, "tanh": tanh, "ln": log, "arccos": ARC}
+UNREAD = 1e-5  # of the larger of two terms: a smaller one would take more figures than are read
 RESULT_DIGITS = 3  # figures of a result, and the fewest of its parts
 UNEQUAL: Node = ("mo", {}, "≠")
 EQUALS: Node = ("mo", {}, "=")
@@ -225,12 +226,13 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
 
 def _hides(row: Sequence[Node], result: Sequence[Node]) -> bool:
     """True where a sum of two terms is written as one of them though the other is not 0: one more
-    digit of it shows the other, as of 1 + 0.00125."""
+    digit of it shows the other, as of 1 + 0.00125. What is too small to be read hides nothing."""
     cells = _cells(row, SIGNS)
     if len(cells) != 3 or not cells[0] or len(result) != 1:
         return False
     first, other = (value(each) for each in cells[::2])
-    return bool(first and other) and value(result) in (first, other, -other)
+    smaller, larger = sorted((abs(first), abs(other)))
+    return smaller > UNREAD * larger and value(result) in (first, other, -other)
 
 
 def _is_result(
