@@ -202,7 +202,7 @@ def test_ablating_a_head_moves_nothing(
         return {place: top(page.locator(place).first) for place in places}
 
     def top(seen: Locator) -> float:
-        """Its top; it may be drawn anew between a look and a measure, once what words do has come."""
+        """Its top; once what each word does has come, it may be drawn anew before it is measured."""
         expect(seen).to_be_visible()
         while (box := seen.bounding_box()) is None:
             expect(seen).to_be_visible()
