@@ -202,7 +202,7 @@ def test_ablating_a_head_moves_nothing(
         return {place: top(page.locator(place).first) for place in places}
 
     def top(seen: Locator) -> float:
-        """Its top; once what each word does has come, it may be drawn anew before it is measured."""
+        """Its top; it may be drawn anew before it is measured, once each word was taken out."""
         expect(seen).to_be_visible()
         while (box := seen.bounding_box()) is None:
             expect(seen).to_be_visible()
