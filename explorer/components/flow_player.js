@@ -30,6 +30,7 @@ import { explained, sentenceOf } from "./terms.js";
 const say = sentences("flow");
 const FAST = 80; // milliseconds of a layer that is not told by itself
 const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at least, and of each word
+const MOVING = 0.8; // of that time in which something moves
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
@@ -446,11 +447,12 @@ function play(view) {
   const tick = (/** @type {number} */ time) => {
     if (!view.root.isConnected || now(view) !== figure) return view.settle?.();
     began ||= time;
-    const ms = time - began;
+    const pace = Math.max(1, (MOVING * reads) / LASTS);
+    const ms = (time - began) / pace;
     if (ms >= LASTS) {
       canvas.width = 0;
       draw(undefined);
-      timer = setTimeout(next, Math.max(0, reads - LASTS));
+      timer = setTimeout(next, Math.max(0, reads - pace * LASTS));
       return undefined;
     }
     draw(ms, share(ms, 0, WIDEN));
