@@ -91,7 +91,9 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
         before, after = lane.places[column - offset : column - offset + 2]
         if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+) place\. ", f"{finding} "):
             assert moved.groups() == (ordinal(before), ordinal(after))
-        elif left := re.search(r"leaves “.+?” in (\S+) place\. ", f"{finding} "):
+        elif left := re.search(
+            r"(?:leaves “.+?” in|moves “.+?” and brings it back to) (\S+) place\. ", f"{finding} "
+        ):
             assert left[1] == ordinal(before) == ordinal(after)
         elif stands := re.search(r"stands (\S+) of (\S+) words", finding):
             assert stands.groups() == (ordinal(after), f"{figure.n_words:,}")
@@ -271,6 +273,9 @@ def test_a_head_is_told_that_adds_most_and_leads_on_to_it(model: str, text: str)
         assert stop.levels[2].select["head"] == said[1], "the button is of the head that is named"
         weight = [each.label.rpartition("→ ")[2].lstrip("‧") for each in stop.levels[3:]]
         assert all(each in said[2] for each in weight), "a piece of the word that is named"
+        at = {"attention": stop.levels[1].select["attention"], "layer": layer.layer}
+        opened = architecture.flow(Run(model, text), level="Layer", **at).figures[0]
+        assert opened.stop.levels[2].label == stop.levels[2].label, "opened, it has that head"
         heads = loaded(recording).head_sources(recording, stream.name, token, answer, rival)
         most, own = 0.0, 0.0
         for name, values in heads.items():

@@ -17,13 +17,12 @@ export function go(view, select) {
   view.send("select", select);
 }
 
-/** Where the beam stands, as the address says it. @param {any} figure */
-export const beamOf = (figure) =>
-  figure.level
-    ? `${figure.layers.findIndex((/** @type {any} */ one) => one.layer === figure.layer && one.band === figure.band)}`
-    : figure.current >= count(figure)
-      ? END
-      : `${figure.current}`;
+/** Where the beam stands, as the address says it: of what is opened before the end in its layer. @param {any} figure */
+export function beamOf(figure) {
+  if (figure.current >= count(figure)) return END;
+  const isIts = (/** @type {any} */ one) => one.layer === figure.layer && one.band === figure.band;
+  return `${figure.level ? figure.layers.findIndex(isIts) : figure.current}`;
+}
 
 /** Let the columns slide to their places from those of a place before. @param {View} view @param {any} before @param {number} [began] when that was */
 export function glide(view, before, began = performance.now()) {

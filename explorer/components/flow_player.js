@@ -30,7 +30,8 @@ import { explained, sentenceOf } from "./terms.js";
 const say = sentences("flow");
 const FAST = 80; // milliseconds of a layer that is not told by itself
 const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at least, and of each word
-const MOVING = 0.8; // of that time in which something moves
+const MOVING = 0.8; // of that time in which a layer is told, part by part
+const AGAIN = 1400; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
@@ -449,19 +450,18 @@ function play(view) {
     began ||= time;
     const pace = Math.max(1, (MOVING * reads) / LASTS);
     const ms = (time - began) / pace;
-    if (ms >= LASTS) {
+    if (time - began >= Math.max(reads, LASTS)) {
       canvas.width = 0;
-      draw(undefined);
-      timer = setTimeout(next, Math.max(0, reads - pace * LASTS));
-      return undefined;
+      return next();
     }
-    draw(ms, share(ms, 0, WIDEN));
+    if (ms < LASTS) draw(ms, share(ms, 0, WIDEN));
+    else if (figure.ms !== undefined) draw(undefined);
     if (ms >= WIDEN) {
       if (!parcels.length) {
         inSight(view); // it has its width
         parcels = parcelsOf(view);
       }
-      carry(canvas, box, view.look.paper, parcels, ms - WIDEN);
+      carry(canvas, box, view.look.paper, parcels, (ms - WIDEN) % AGAIN);
     }
     frame = requestAnimationFrame(tick);
     return undefined;

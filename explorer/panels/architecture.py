@@ -367,6 +367,9 @@ def _machine(
     reading = race.now if race else None
     focus = _focus(ways, reading, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
+    if head is None and view.level in (LAYER, FFN) and (found := _told_head(view, race)):
+        own = _of_answer(view, found)
+        view = replace(view, on=own.on, key=own.key)
     answering = race.cause if race else None
     end = view if answering is None or view.is_kept else _of_answer(view, answering)
     opened = view.opened(step, race)
@@ -696,7 +699,7 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
                 finding = _about_focus(plain, way, focus)
                 stops.append(FlowStop(finding, own.levels, own.switch))
                 continue
-            found = flow_beam.answering_head(race, at) if at in race.slow else None
+            found = _told_head(own, race)
             if found is not None and not is_kept:
                 own = replace(_of_answer(own, found), focus=focus)
             brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
@@ -704,6 +707,14 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
     last = "" if race else _about_focus(plain, view.way, view.focus)
     part = flow_beam.part(race) if race else ""
     return (*stops, FlowStop(last, end.levels, end.restores or end.switch, part=part))
+
+
+def _told_head(view: FlowView, race: flow_beam.Race | None) -> AnsweringHead | None:
+    """The head that the stop of the layer in focus tells of; None where it tells of none."""
+    if race is None or race.now.way is not view.way:
+        return None
+    at = list(view.way.layers).index(view.focus.layer)
+    return flow_beam.answering_head(race, at) if at in race.slow else None
 
 
 def _is_opened(view: FlowView, focus: Focus) -> bool:

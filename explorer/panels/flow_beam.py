@@ -424,7 +424,8 @@ def _stop_sentence(race: Race, at: int) -> str:
         other = now.label(now.leaders[at])
         name = f"leads{last}" if is_word(other) else f"leads_alone{last}"
         return _joined(WORDS(name, other=other, **slots), parts)
-    name = "lifts" if after < before else "drops" if after > before else "leaves"
+    kept = "returns" if parts else "leaves"
+    name = "lifts" if after < before else "drops" if after > before else kept
     return _joined(WORDS(name, **slots), parts or _of_rival(race, at))
 
 
