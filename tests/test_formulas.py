@@ -40,7 +40,7 @@ NOTES = (
 )
 # Models that were trained without a part: their formula has it.
 WITHOUT = {"no-residual": {"added", "add-norm"}, "no-scale": {"score", "attention", "matrices"}}
-MOST_FIGURES, MOST_OF_CELLS = 8, 7  # of a number in a line, and in one of q · k, score or weight
+MOST_FIGURES = 8  # of a number in a line of numbers
 ONCE = {"variance", "jacobian", "jacobian-product"}  # take long, and depend little on the text
 TEXTS = (TEXT, "the cat sat on the mat and the dog ran to the cat", "I love to eat pizza.")
 
@@ -192,7 +192,7 @@ def test_q_times_k_score_and_weight_are_told_in_few_figures() -> None:
             at = RecordedPlace(context, *map(int, place))
             for id in ("dot", "score", "attention"):
                 made = FORMULAS[id].filled(FORMULAS[id].evidence(at).numbers)
-                assert made and all(figures(line) <= MOST_OF_CELLS for line in made)
+                assert made and all(figures(line) <= MOST_FIGURES for line in made)
 
 
 # ---- typesetting ---------------------------------------------------------------------------------

@@ -26,8 +26,7 @@ from models.contract import results
 MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
 LARGE = 100_000  # from which on a number is a power of ten
-LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 0, 3  # decimals
-MOST_OF_WEIGHTS = 5  # decimals, but for what is almost 1: its powers have as many figures
+LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 0, 4  # decimals
 
 
 @dataclass(frozen=True)
@@ -172,8 +171,6 @@ def _weight_decimals(opened: WeightBreakdown) -> int:
         printed = parse_number(text)
         if weight < 1 <= printed:
             continue
-        if many == MOST_OF_WEIGHTS:
-            return many
         sum_of = _printed(terms(opened.weights, opened.v[:, dimension], write=write))
         scaled = printed / weight * weighted if weight else 0.0
         if matches_text(z, sum_of) and matches_text(aligned(weighted), scaled):
