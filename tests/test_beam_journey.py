@@ -97,9 +97,7 @@ def test_the_name_and_the_column_of_a_layer_and_the_handle_open_it(visitor: Visi
         page.keyboard.press("Escape")
         expect(page.locator(HERE)).to_have_text("Model")
         page.wait_for_selector("[data-test-script-state=notRunning]")
-        page.keyboard.press("End")
-        page.wait_for_url("**flow_beam=end**")
-        page.wait_for_selector("[data-test-script-state=notRunning]")
+        assert at(visitor) == "end", "what was opened at the end leads back there"
     column = page.locator(".flow-ground").nth(2).bounding_box()
     page.mouse.click(column["x"] + column["width"] - 8, column["y"] + column["height"] - 4)
     expect(page.locator(HERE)).to_have_text("Layer 2")
@@ -107,8 +105,14 @@ def test_the_name_and_the_column_of_a_layer_and_the_handle_open_it(visitor: Visi
     page.keyboard.press("Escape")
     expect(page.locator(HERE)).to_have_text("Model")
     page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**flow_beam=3**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
     page.locator(".beam-pill").click()
-    expect(page.locator(HERE)).to_have_text("Layer 2")
+    expect(page.locator(HERE)).to_have_text("Layer 3")
+    page.keyboard.press("Escape")
+    expect(page.locator(HERE)).to_have_text("Model")
+    assert at(visitor) == "3"
 
 
 def test_the_handle_is_dragged_and_a_drag_opens_nothing(visitor: Visitor) -> None:
