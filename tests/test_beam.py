@@ -227,6 +227,17 @@ def test_the_cause_is_told_by_what_is_measured_without_it(model: str, text: str)
 BRINGS = re.compile(r"head (\d+): (.+)")
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", [WAITER, SENTENCES[5], "I love to eat pizza."])
+def test_what_each_word_does_is_told_of_the_answer_of_the_flow(model: str, text: str) -> None:
+    """At the address that the flow gives: of a translator its token is the source's."""
+    figure = architecture.flow(Run(model, text), beam="end").figures[0]
+    words = dict(parse_qsl(figure.out.partition("?")[2]))
+    run, hide = Run(words["model"], words["text"]), words.get("flow_hide") != "0"
+    each = flow_beam.each_word(run, int(words["token"]), hide=hide)
+    assert each.title.startswith(f"“{figure.lanes[0].label}")
+
+
 @pytest.mark.parametrize(("model", "text"), CAUSES)
 def test_what_is_taken_out_is_no_longer_told(model: str, text: str) -> None:
     """Neither by its layer's stop nor by its tag, be it the head of the answer or its word."""

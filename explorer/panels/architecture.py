@@ -675,7 +675,7 @@ def _figure(
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
         edits=to_line(view.run.edits),
-        out=flow_beam.address_of(race, view.run, view.drawn) if race else "",
+        out=flow_beam.address_of(race, view.run, view.drawn, ways[0].token) if race else "",
     )
 
 

@@ -275,14 +275,15 @@ def outs_of(plain: Recording, way: Way, tokens: Sequence[int]) -> tuple[str, ...
     return tuple(lines)
 
 
-def address_of(race: Race, run: Run, drawn: Run) -> str:
-    """The address of the panel on what each word does, "" where no address holds the text."""
+def address_of(race: Race, run: Run, drawn: Run, token: int) -> str:
+    """The address of the panel on what each word does, "" where no address holds the text. token:
+    the one of the first stream that the flow is of."""
     t = race.temperature
     hidden = {} if any(isinstance(each, HideToken) for each in drawn.edits) else {"flow_hide": "0"}
     target = {"target": run.target} if isinstance(run.target, str) else {}
     edits = {"edits": to_line(run.edits)} if run.edits else {}
     drawn_at = {} if t == 1 else {"flow_temperature": f"{t:g}"}
-    words = {"model": run.model, "text": run.text, "token": str(race.now.way.token)}
+    words = {"model": run.model, "text": run.text, "token": str(token)}
     words |= {**target, **edits, **hidden, **drawn_at}
     return address.of_words("flow_beam.each_word", words, "json")
 
