@@ -972,7 +972,7 @@ def _sizes(
     keys: Rows,
     n_rows: int,
 ) -> dict[str, Any]:
-    """How large an attention's update of the token is, and under edits what it was without them."""
+    """Size of an attention's update of the token, and under edits the one without them."""
     site = next((x for x in way.layers[layer] if x.place == _place(attention)), None)
     if site is None:
         return {}

@@ -187,13 +187,13 @@ def _unit_sentences(
 
 
 def _in_sight(words: Sentences, selection: StreamSelection, is_answering: bool) -> tuple[str, ...]:
-    """Why other units lead in Flow, which hides a word that is read here."""
+    """Reason why other units lead in Flow, which hides a word that is read here."""
     is_hidden = can_hide(selection.recording) and not selection.stream.special[selection.token]
     return (words("in_sight", word=selection.word),) if is_answering and is_hidden else ()
 
 
 def _words_quoted(named: list[str]) -> str:
-    """What a unit is said to write, as a part of a sentence."""
+    """Words that a unit writes, as a part of a sentence."""
     quoted = ", ".join(f"“{each}”" for each in named)
     return sentences(CONCEPT, "units")("written", words=quoted) if named else ""
 

@@ -112,7 +112,7 @@ class Race:
 
     @cached_property
     def adds(self) -> Additions | None:
-        """What parts of the run on show add to the answer against its rival."""
+        """Additions of parts of the run on show to the answer against its rival."""
         return flow_way.additions(self.now.way, self.answer, self.rival)
 
     @cached_property
@@ -202,9 +202,9 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
 
 
 class Ending(NamedTuple):
-    """What is said of the end: the word that leads there and the one that the run without edits
-    ends with (id), the word of the text where it is told (id), what is taken out, "" for nothing,
-    and a word that rises by that, with its probability before and after, "" for none."""
+    """Parts of the sentences on the end: the word that leads there and the one that the run without
+    edits ends with (id), the word of the text where it is told (id), what is taken out, "" for
+    nothing, and a word that rises by that, with its probability before and after, "" for none."""
 
     lead: int
     answer: int
@@ -214,7 +214,7 @@ class Ending(NamedTuple):
 
 
 class BeamFacts(NamedTuple):
-    """What a race says, without the readings that it was read off: the token and the answer (id),
+    """Facts of a race, without the readings that it was read off: the token and the answer (id),
     how many layers there are, what there is to guess, the word of another text that it is asked
     for, "" for none, the numbers of the prediction, the temperature of the words in the end, and
     what is said there."""
@@ -235,8 +235,8 @@ class BeamFacts(NamedTuple):
 
 
 def beam_facts(race: Race, plain: Recording, drawn: Run, source: str) -> BeamFacts:
-    """What is kept of a race with its picture. plain: the recording without edits; drawn: the run
-    that is; source: the word of another text that the answer is asked for, "" for none."""
+    """Facts of a race that are kept with its picture. plain: the recording without edits; drawn:
+    the run that is; source: the word of another text that the answer is asked for, "" for none."""
     now = race.now
     return BeamFacts(
         now.way.token,
@@ -292,7 +292,7 @@ def address_of(race: Race, run: Run, drawn: Run, token: int) -> str:
 
 
 def findings(race: Race) -> tuple[str, ...]:
-    """What happens in each layer of the way, in sentences: of those that are told one by one, and
+    """Sentences on what happens in each layer of the way: of those that are told one by one, and
     of those between two of these together, up to where the beam stands."""
     now = race.now
     slow, layers = race.slow, list(now.way.layers)
@@ -349,8 +349,8 @@ class Brought(NamedTuple):
 
 
 def brought(way: Way, layer: int) -> Brought | None:
-    """What the heads of a layer together bring most from, but the token itself; None where they
-    bring nothing."""
+    """Token from which the heads of a layer together bring most, but the chosen one; None where
+    they bring nothing."""
     best: Brought | None = None
     for attention in way.attentions:
         if layer not in flow_analysis.layer_numbers(attention):
@@ -431,7 +431,7 @@ def _stop_sentence(race: Race, at: int) -> str:
 
 
 def _of_rival(race: Race, at: int) -> str:
-    """What becomes of the rival's place in a layer, "" where it keeps it."""
+    """Sentence on the rival's place after a layer, "" where it keeps it."""
     before, after = race.now.places(race.rival)[at : at + 2]
     slots = {"before": ordinal(before), "after": ordinal(after)}
     rival = race.now.label(race.rival)
@@ -475,8 +475,8 @@ def answering_head(race: Race, at: int) -> AnsweringHead | None:
 
 
 def _by_parts(race: Race, at: int) -> str:
-    """What the heads and the FFN of a told layer make of the place of the answer, "" where the FFN
-    leaves it."""
+    """Sentence on the answer's place after the heads of a told layer and after its FFN, "" where
+    the FFN leaves it."""
     before, middle, after = _places_in(race, at)
     if middle == after:
         return ""
@@ -488,7 +488,7 @@ def _by_parts(race: Race, at: int) -> str:
 
 
 def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
-    """What is said of the end of a race."""
+    """Parts of the sentences on the end of a race."""
     lead, actual = int(race.now.lens.final_id[0]), race.now.prediction.actual
     if race.before is None:
         is_told = race.now.way.recording.covered is None and actual in race.now.ids
@@ -514,8 +514,8 @@ def _rises(of: LensReading, answer: int, lead: int, before: np.ndarray, after: n
 
 
 def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
-    """What the model says in the end, by the words as they are drawn there; under edits how that
-    changed."""
+    """Sentence on what the model says in the end, by the words as they are drawn there; under edits
+    how that changed."""
     ending, by_id = of.ending, {each.id: each for each in lanes}
     lead, fell = by_id[ending.lead], by_id[ending.answer]
     word, answer = lead.label + lead.rest, fell.label + fell.rest
@@ -646,7 +646,7 @@ def each_word(
     ] = "",
     temperature: Temperature = 1.0,
 ) -> Panel:
-    """What each word does to what the model says at a token of its flow: the prediction without it,
+    """Effect of each word on what the model says at a token of its flow: the prediction without it,
     read by no other token; of a long text the words that bring most. What is said without the head
     that the answer is told to come from, and the way through the vocabulary of the word that is
     said without the word that matters most.
@@ -738,7 +738,8 @@ def _head_out(of: Race) -> dict[int, tuple[Edit, ...]]:
 
 
 def _without_head(of: Race, change: PredictionChange) -> str:
-    """What the answer loses without the head that it is said to come from, and what rises then."""
+    """Sentence on what the answer loses without the head that it comes from, and what rises
+    then."""
     assert of.cause is not None
     own, after, id = of.now.drawn(of.temperature).drawn, change.after, of.answer
     slots = {**_head_and_word(of, of.cause), "answer": of.now.label(id)}

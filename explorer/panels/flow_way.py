@@ -218,8 +218,8 @@ def answering_head(
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """What parts of a model add to the logit of an answer against that of its rival at the end of a
-    way. heads (layer, head, key): by the attention's name, NaN as in `Model.head_sources`."""
+    """Additions of a model's parts to the logit of an answer against that of its rival at the end
+    of a way. heads (layer, head, key): by the attention's name, NaN as in `Model.head_sources`."""
 
     way: Way
     heads: Mapping[str, np.ndarray]
@@ -264,7 +264,7 @@ class Additions:
 
 
 def additions(way: Way, id: int, against: int) -> Additions | None:
-    """What parts add to a word (id) against another at the end of a way, None for a model whose
+    """Additions of parts to a word (id) against another at the end of a way, None for a model whose
     logits or heads cannot be taken apart."""
     recording, stream = way.recording, way.stream.name
     if attributed(recording, stream, way.token, id, against) is None:

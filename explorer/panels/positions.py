@@ -597,7 +597,7 @@ def _written(labels: Sequence[str], special: np.ndarray, middle: int) -> str:
 @spec.predicts
 @spec.panel
 def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -> Panel:
-    """What becomes of a prediction when the words come in another order: its probability in the
+    """Change of a prediction when the words come in another order: its probability in the
     typed order and in up to five others, in which the hidden word and the last one keep their
     places. Of a model that predicts no word, what becomes of the vectors, as `order` shows it.
 
@@ -661,7 +661,7 @@ def answer(run: Run, token: AnsweredWord = OPENS, stream: FirstStream = OPENS) -
 
 
 def _change(before: float, after: float) -> str:
-    """What is said of a probability that becomes another: that there is no clear guess where both
+    """Sentence on a probability that becomes another: that there is no clear guess where both
     are small, that it hardly changes where it does neither by points nor by a factor."""
     if max(before, after) < opening.LEADS:
         return "unclear"
