@@ -8,6 +8,7 @@ from tolerances import STORED, SUMMED
 from translation_harness import SENTENCE, translated
 
 from explorer.analysis import opening, translation
+from explorer.analysis.words import words
 from models.runtime.caching import loaded
 from models.runtime.run import Run
 
@@ -49,6 +50,27 @@ def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_togeth
     assert sum(table["log p"]) == pytest.approx(told.logprob.sum())
     first = app_words.count(0)
     assert table["p"][0] == pytest.approx(np.prod(np.exp(told.logprob[:first])))
+
+
+@pytest.mark.parametrize("name", ["translator", "translator-small"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The teacher asked the pupils to open their books.",  # answered as "l'app·e"
+        "Nepal is a small country.",
+        "The pupils 😀 were at the o'clock, naïvely.",
+    ],
+)
+def test_what_a_translator_said_is_whole_words_however_its_tokens_cut_them(
+    name: str, text: str
+) -> None:
+    said = Run(name, text).recording()
+    stream = said.streams[-1]
+    places = stream.spans[~stream.special]
+    assert (places >= 0).all(), "each token stands somewhere in the answer"
+    groups = words(stream, said.target)
+    labels = [label for label, special in zip(groups.labels, groups.special) if not special]
+    assert "".join(labels) == "".join(said.target.split())
 
 
 def test_the_word_that_opens_is_the_one_out_of_order_furthest_from_the_diagonal() -> None:

@@ -419,8 +419,9 @@ def _given_target(model: OwnModel, target: str | tuple[int, ...]) -> tuple[Token
     text = model.tokenizer.text(list(target))
     tokens, dropped = frame_target(model, text)
     if tokens.ids[1:] != target:  # another spelling of the same text; what was said counts
-        read = list(target[: model.card.n_positions - 1])
-        return target_tokens(model.tokenizer, read), text, len(target) - len(read)
+        tokens = model.tokenizer.tokens_of((model.tokenizer.ends[0], *target), text)
+        dropped = max(0, len(tokens.ids) - model.card.n_positions)
+        return tokens.first(model.card.n_positions), text, dropped
     return tokens, text, dropped
 
 
@@ -641,15 +642,3 @@ def memory_of(model: OwnModel, tokens: Tokens, edits: tuple[Edit, ...] = ()) -> 
     """The encoder's output for a source under edits, (1, key, d_model)."""
     assert isinstance(model.network, EncoderDecoder), f"{model.card.name} has no encoder beside it"
     return model.network.encode(torch.tensor([tokens.ids]), edits=edits)
-
-
-def target_tokens(tokenizer: Tokenizer, ids: list[int]) -> Tokens:
-    """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together
-    that no text would be split into."""
-    n = len(ids)
-    return Tokens(
-        (tokenizer.ends[0], *ids),
-        (BOS, *map(tokenizer.label, ids)),
-        ((-1, -1),) * (n + 1),
-        (True, *(token in tokenizer.special for token in ids)),
-    )

@@ -880,8 +880,9 @@ def target_of(
     if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
-    read = ids[: model.card.n_positions - 1]
-    return model.tokenizer.tokens_of((_begin(model), *read)), text, len(ids) - len(read)
+    tokens = model.tokenizer.tokens_of((_begin(model), *ids), text)
+    dropped = max(0, len(tokens.ids) - model.card.n_positions)
+    return tokens.first(model.card.n_positions), text, dropped
 
 
 def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...] | None) -> Tokens:

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import pairwise
 
 import tokenizers
 
@@ -161,19 +161,22 @@ class TokenLabels:
         return [label or self.label(token) for label, token in zip(labels, ids)], spans
 
     def places(self, text: str, ids: Sequence[int], special: Sequence[bool]) -> list[Span]:
-        """The places of tokens in a text where no rules give them: by their bytes where these are
-        the text's, else none."""
-        spelled = [
-            b"" if mark else self._spelled(token).encode("utf-8", "surrogateescape")
-            for token, mark in zip(ids, special)
-        ]
-        if b"".join(spelled) != text.encode():
+        """The places of tokens in a text where no rules give them: by their letters where these
+        are the text's but for spaces before a token, else none."""
+        whole, ends = text.encode(), [0]
+        for token, mark in zip(ids, special):
+            piece = b"" if mark else self._spelled(token).encode("utf-8", "surrogateescape")
+            if not whole.startswith(piece, ends[-1]):  # decoding has left out its space
+                piece = piece.removeprefix(b" ")
+            if not whole.startswith(piece, ends[-1]):
+                return [NO_SPAN] * len(ids)
+            ends.append(ends[-1] + len(piece))
+        if ends[-1] != len(whole):
             return [NO_SPAN] * len(ids)
         at_byte = [at for at, letter in enumerate(text) for _ in letter.encode()]
-        ends = list(accumulate(map(len, spelled)))
         return [
-            (at_byte[end - len(piece)], at_byte[end - 1] + 1) if piece else NO_SPAN
-            for piece, end in zip(spelled, ends)
+            (at_byte[start], at_byte[end - 1] + 1) if start < end else NO_SPAN
+            for start, end in pairwise(ends)
         ]
 
     def _label_at(self, covered: str, token: int, spelled: str, continues: bool) -> str:

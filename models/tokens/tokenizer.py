@@ -38,6 +38,11 @@ class Tokens:
     special: tuple[bool, ...]
     roles: tuple[str, ...] = ()
 
+    def first(self, n: int) -> Tokens:
+        """The first n of the tokens."""
+        parts = self.ids, self.labels, self.spans, self.special, self.roles
+        return Tokens(*(each[:n] for each in parts))
+
 
 class LabelledTokens:
     """Base of tokenizers whose tokens have labels. mask: the id of the mask token, None for none.
@@ -59,15 +64,17 @@ class LabelledTokens:
         something."""
         return self._labels.in_text(text, ids, offsets)
 
-    def tokens_of(self, ids: Sequence[int]) -> Tokens:
+    def tokens_of(self, ids: Sequence[int], text: str | None = None) -> Tokens:
         """Tokens that no text was split into, such as a model's own answer: each labelled by
-        itself, none with a place in a text."""
-        return Tokens(
-            tuple(ids),
-            tuple(map(self.label, ids)),
-            (NO_SPAN,) * len(ids),
-            tuple(token in self.special for token in ids),
-        )
+        itself, none with a place in a text. text: what they spell, in which they have the places
+        and the labels of their letters, where these are the text's."""
+        special = tuple(token in self.special for token in ids)
+        if text is None:
+            labels, spans = [self.label(token) for token in ids], [NO_SPAN] * len(ids)
+        else:
+            places = self._labels.places(text, ids, special)
+            labels, spans = self._labels.in_text(text, ids, places, special)
+        return Tokens(tuple(ids), tuple(labels), tuple(spans), special)
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part

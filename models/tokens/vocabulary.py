@@ -49,7 +49,7 @@ class Vocabulary:
             (False,) * len(read),
         ), len(words) - len(read)
 
-    def tokens_of(self, ids: Sequence[int]) -> Tokens:
+    def tokens_of(self, ids: Sequence[int], text: str | None = None) -> Tokens:
         """Tokens that no text was split into."""
         n = len(ids)
         return Tokens(tuple(ids), tuple(map(self.label, ids)), (NO_SPAN,) * n, (False,) * n)
