@@ -19,6 +19,7 @@ from explorer.panels import architecture, flow_beam, flow_way
 from explorer.panels import logit_lens as lens_panels
 from explorer.panels import residual as residual_panels
 from models.contract.edits import HideToken, HideWord, ZeroHead, from_line
+from models.contract.results import softmax
 from models.runtime.caching import loaded
 from models.runtime.run import Run
 
@@ -501,11 +502,10 @@ def test_what_rises_has_the_chances_of_its_lane_at_every_temperature() -> None:
     run, rises = Run("decoder", WAITER).under((HideWord(2),)), 0
     for temperature in (0.5, 1.0, 1.5):
         panel = architecture.flow(run, 7, beam="end", temperature=temperature)
-        lanes = {each.label: each for each in panel.figures[0].lanes}
+        lanes = {each.label + each.rest: each for each in panel.figures[0].lanes}
         for word, were, now in re.findall(r"“([^”]+)” rises from (\S+) to (\S+%)", panel.finding):
-            rises += word in lanes
-            one = lanes.get(word)
-            assert one is None or (one.was_text, one.text) == (were, now)
+            rises += 1
+            assert (lanes[word].was_text, lanes[word].text) == (were, now)
     assert rises
 
 
@@ -614,6 +614,37 @@ def test_a_piece_of_a_word_that_races_has_its_rest() -> None:
         written = model.resume(recording, token + 1).logits_after([[lane.id]])[0]
         goes_on = model.labels([int(written.argmax())])[0]
         assert bool(lane.rest) == (goes_on[:1] == "‧" and goes_on[1:].isalpha()), lane.label
+
+
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [
+        ("My grandmother, who lives in Kathmandu, speaks fluent", (8,)),
+        ("Paris is the capital of France. Rome is the capital of", (0,)),
+    ],
+)
+def test_a_word_of_several_pieces_has_its_own_chance_with_and_without_an_edit(
+    text: str, out: tuple[int, ...]
+) -> None:
+    edits = tuple(map(HideWord, out))
+    panel = architecture.flow(Run("smollm2", text, edits), beam="end")
+    lanes, model = panel.figures[0].lanes, loaded("smollm2")
+    n_tokens = len(model.record(text).streams[0].ids)
+    words = model.words_after(model.record(text, edits), n_tokens - 1, [each.id for each in lanes])
+    whole = [each for each in lanes if each.rest]
+    assert whole
+    for lane in whole:
+        ids = words[lane.id].ids
+        assert model.tokenizer.text(ids).strip() == lane.label + lane.rest
+        for under, told in ((edits, lane.chance), ((), lane.were)):
+            written = [
+                softmax(model.generate(text, ids[:n], under).logits) for n in range(len(ids))
+            ]
+            own = float(np.prod([p[id] for p, id in zip(written, ids)]))
+            assert told == pytest.approx(own, rel=PASSED), lane.label + lane.rest
+    for word, were, now in re.findall(r"“([^”]+)” rises from (.+?) to (\S+%)", panel.finding):
+        one = next(each for each in panel.figures[0].lanes if each.label + each.rest == word)
+        assert (one.was_text, one.text) == (were, now)
 
 
 @pytest.mark.slow

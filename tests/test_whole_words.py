@@ -188,7 +188,26 @@ def test_lessons_findings_presenter_and_files_say_the_whole_word(model: str, tex
     assert f"“{label}” " in panel.finding and tenths(own) in panel.finding
 
 
-def test_an_edited_run_keeps_the_piece() -> None:
-    recording = loaded("decoder").record(NEPAL, (ZeroHead(0, 0),))
-    firsts, _ = after("decoder", NEPAL)
-    assert loaded(recording).predicted_words(recording, firsts) == {}
+def test_the_words_of_an_edited_run_are_those_of_whole_passes_under_the_edit() -> None:
+    edit, model = (ZeroHead(0, 0),), loaded("decoder")
+    recording = model.record(NEPAL, edit)
+    p = softmax(model.logits(recording, "decoder", -1))
+    firsts = [(int(id), float(p[id])) for id in largest(p, 10)]
+    found = model.predicted_words(recording, firsts)
+    assert found
+    for id, word in found.items():
+        assert word.own == pytest.approx(whole_chance("decoder", NEPAL, word.ids, edit), abs=PASSED)
+        assert word.ids[0] == id and tuple(model.labels(word.ids)) == word.pieces
+    # The same words have another probability without the edit.
+    plain, ids = model.record(NEPAL), [each.ids for each in found.values()]
+    for word, own in zip(ids, model.word_probabilities(plain, -1, ids) or ()):
+        assert own == pytest.approx(whole_chance("decoder", NEPAL, word, ()), abs=PASSED)
+    assert model.word_probabilities(plain, -1, []) == []
+
+
+def whole_chance(name: str, text: str, ids: tuple[int, ...], edits: tuple[ZeroHead, ...]) -> float:
+    """The product of the probabilities of a word's tokens after a text, a pass for each."""
+    own = 1.0
+    for at, id in enumerate(ids):
+        own *= float(softmax(loaded(name).generate(text, ids[:at], edits).logits)[id])
+    return own

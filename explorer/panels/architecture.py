@@ -313,15 +313,11 @@ def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flo
             else each
             for each in machine.words
         )
-        race = tuple(
-            _whole(each, whole[each.id], written) if each.id in whole else each
-            for each in machine.lanes
-        )
+        race = _whole_lanes(run, token, machine.lanes, whole, written)
         is_kept = _leaders(race) == _leaders(machine.lanes)
         machine = replace(machine, words=words, lanes=race if is_kept else machine.lanes)
     name = model_name(recording)
-    named = (*machine.lanes, *machine.leaders)
-    last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, named, name))
+    last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, machine, name))
     return replace(machine, stops=(*machine.stops[:-1], last))
 
 
@@ -333,11 +329,37 @@ def _leaders(lanes: Sequence[FlowLane]) -> tuple[int, int]:
     return by_chance, by_were
 
 
-def _whole(lane: FlowLane, word: WholeWord, written: Callable[[str], str]) -> FlowLane:
-    """A word that races as the whole one that its token begins, with the probability of all of
-    it."""
-    rest = written(word.word).removeprefix(lane.label)
-    return replace(lane, rest=rest, chance=word.own, text=predictions.of_whole(word))
+def _whole_lanes(
+    run: Run,
+    token: int,
+    lanes: tuple[FlowLane, ...],
+    whole: Mapping[int, WholeWord],
+    written: Callable[[str], str],
+) -> tuple[FlowLane, ...]:
+    """Words that race after a token of a run as the whole ones that their tokens begin, each with
+    the probability of all of it, under edits without them too. written: what a label reads as."""
+    words = [whole[each.id] for each in lanes if each.id in whole]
+    is_changed = any(each.were >= 0 for each in lanes)
+    before: list[float] | None = [-1.0] * len(words)
+    if is_changed and words:
+        typed = replace(run, edits=()).recording()
+        before = loaded(typed).word_probabilities(typed, token, [each.ids for each in words])
+    if before is None:  # the word's piece has a number of both runs, the word of one alone
+        return lanes
+    were = dict(zip((each.ids[0] for each in words), before))
+    return tuple(
+        replace(
+            lane,
+            rest=written(word.word).removeprefix(lane.label),
+            chance=word.own,
+            text=predictions.of_whole(word),
+            were=were[lane.id],
+            was_text=predictions.of_whole(replace(word, own=were[lane.id])) if is_changed else "",
+        )
+        if (word := whole.get(lane.id))
+        else lane
+        for lane in lanes
+    )
 
 
 def _machine(

@@ -203,14 +203,13 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
 
 class Ending(NamedTuple):
     """Parts of the sentences on the end: the word that leads there and the one that the run without
-    edits ends with (id), the word of the text where it is told (id), what is taken out, "" for
-    nothing, and a word that rises by that, with its probability before and after, "" for none."""
+    edits ends with (id), the word of the text where it is told (id), and what is taken out, "" for
+    nothing."""
 
     lead: int
     answer: int
     actual: int | None
     out: str
-    rises: str
 
 
 class BeamFacts(NamedTuple):
@@ -493,14 +492,12 @@ def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
     if race.before is None:
         is_told = race.now.way.recording.covered is None and actual in race.now.ids
         shown = actual if is_told and actual != lead else None
-        return Ending(lead, race.answer, shown, "", "")
+        return Ending(lead, race.answer, shown, "")
     edits = tuple(each for each in drawn.edits if not isinstance(each, HideToken))
     out = interventions.taken_out(plain, edits) or WORDS("edits")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
         out = WORDS("head", layer=edits[0].layer, head=edits[0].head)
-    own = [each.drawn(race.temperature).drawn for each in (race.before, race.now)]
-    rises = _rises(race.now, race.answer, lead, *own)
-    return Ending(lead, race.answer, None, out, rises)
+    return Ending(lead, race.answer, None, out)
 
 
 def _rises(of: LensReading, answer: int, lead: int, before: np.ndarray, after: np.ndarray) -> str:
@@ -513,10 +510,10 @@ def _rises(of: LensReading, answer: int, lead: int, before: np.ndarray, after: n
     return WORDS("rises", word=of.label(rival), before=were, after=are)
 
 
-def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
+def finding_of_end(of: BeamFacts, machine: Flow, model: str) -> str:
     """Sentence on what the model says in the end, by the words as they are drawn there; under edits
     how that changed."""
-    ending, by_id = of.ending, {each.id: each for each in lanes}
+    ending, by_id = of.ending, {each.id: each for each in (*machine.lanes, *machine.leaders)}
     lead, fell = by_id[ending.lead], by_id[ending.answer]
     word, answer = lead.label + lead.rest, fell.label + fell.rest
     if not ending.out:
@@ -529,16 +526,21 @@ def finding_of_end(of: BeamFacts, lanes: Sequence[FlowLane], model: str) -> str:
     turned = "turned" if lead is not fell else "still"
     moved = "falls" if fell.chance < fell.were else "rises"
     name = "same" if fell.text == fell.was_text else moved
-    return " ".join(
-        filter(
-            None,
-            (
-                WORDS(turned, out=ending.out, model=model, word=word),
-                WORDS(name, word=answer, before=fell.was_text, after=fell.text),
-                ending.rises,
-            ),
-        )
+    return _joined(
+        WORDS(turned, out=ending.out, model=model, word=word),
+        WORDS(name, word=answer, before=fell.was_text, after=fell.text),
+        _rising_lane([each for each in machine.lanes if each is not fell], lead),
     )
+
+
+def _rising_lane(others: Sequence[FlowLane], lead: FlowLane) -> str:
+    """The word that leads after a change, or of the others the one that rises most where the answer
+    still leads; "" for none that rises by much."""
+    rose = lambda lane: lane.chance - lane.were
+    lane = lead if lead in others else max(others, key=rose, default=None)
+    if lane is None or rose(lane) < flow_analysis.LEAST_RISE:
+        return ""
+    return WORDS("rises", word=lane.label + lane.rest, before=lane.was_text, after=lane.text)
 
 
 def part(race: Race) -> str:

@@ -313,11 +313,12 @@ class Circuits:
 
 @dataclass(frozen=True)
 class WholeWord:
-    """A word of several pieces: as a person reads it, its pieces, and its own probability, the
-    product of theirs. `cut`: it goes on after the last of them."""
+    """A word of several pieces: as a person reads it, its pieces with their tokens (id), and its
+    own probability, the product of theirs. `cut`: it goes on after the last of them."""
 
     word: str
     pieces: tuple[str, ...]
+    ids: tuple[int, ...]
     own: float
     cut: bool
 

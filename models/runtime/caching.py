@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from models.contract.argument_validation import edits_of, target_of, text_or_ids
-from models.contract.capabilities import Capabilities
+from models.contract.capabilities import Capabilities, TextGenerator
 from models.contract.edits import Edit, OtherNorm
 from models.contract.model import Model
 from models.contract.recording import Recording
@@ -308,8 +308,8 @@ class CachedModel(Model):
         token: int = -1,
     ) -> dict[int, WholeWord]:
         """The words of several pieces that begin with the likeliest tokens after one of a
-        recording's, by the token, as `models.tokens.whole_words`; none for a long text, for an
-        edited run, and where a part of the text is read as other tokens."""
+        recording's, by the token, as `models.tokens.whole_words`; none for a long text, and
+        where a part of the text is read as other tokens or cannot be written on under its edits."""
         followed = whole_words.followed_tokens(self.uncached, next_tokens, limit)
         return self._words_begun(recording, followed, token)
 
@@ -325,22 +325,42 @@ class CachedModel(Model):
         further = whole_words.followed_tokens(self.uncached, rest, len(rest), least=0)
         return self._words_begun(recording, (*followed, *further), token)
 
+    def word_probabilities(
+        self, recording: Recording, token: int, words: Sequence[tuple[int, ...]]
+    ) -> list[float] | None:
+        """The probability of each of some words (ids) after a token of a recording; None where they
+        cannot be read there."""
+        n_read = token % len(recording.streams[-1].tokens) + 1
+
+        def make() -> list[float] | None:
+            if (writing := self._resumed(recording, n_read)) is None:
+                return None
+            first = softmax(self.logits(recording, recording.streams[-1].name, n_read - 1))
+            return whole_words.probabilities(writing, words, first)
+
+        return memo(recording, ("words", n_read, *words), lambda: in_slot(make))
+
+    def _resumed(self, recording: Recording, n_read: int) -> TextGenerator | None:
+        """A recording's text after its first `n_read` tokens, written on; None where there is no
+        room for a token more, and where these are read as others."""
+        try:
+            return self.uncached.resume(recording, n_read)
+        except ValueError:
+            return None
+
     def _words_begun(
         self, recording: Recording, followed: tuple[tuple[int, float], ...], token: int
     ) -> dict[int, WholeWord]:
         """The words of several pieces that tokens after one of a recording's begin, by the token.
         followed: the tokens with their probabilities."""
-        model, n = self.uncached, len(recording.streams[-1].tokens)
-        if not followed or recording.edits or n > MAX_COMPLETED:
+        n = len(recording.streams[-1].tokens)
+        if not followed or n > MAX_COMPLETED:
             return {}
         n_read = token % n + 1
 
         def make() -> dict[int, WholeWord]:
-            try:
-                writing = model.resume(recording, n_read)
-            except ValueError:  # no room for a token more, or other tokens
-                return {}
-            return whole_words.whole_words(model, writing, followed)
+            writing = self._resumed(recording, n_read)
+            return whole_words.whole_words(self.uncached, writing, followed) if writing else {}
 
         key = ("whole", n_read, tuple(id for id, _ in followed))
         if is_hurrying() and not has_memo(recording, key):

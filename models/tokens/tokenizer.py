@@ -40,8 +40,9 @@ class Tokens:
 
     def first(self, n: int) -> Tokens:
         """The first n of the tokens."""
-        parts = self.ids, self.labels, self.spans, self.special, self.roles
-        return Tokens(*(each[:n] for each in parts))
+        return Tokens(
+            self.ids[:n], self.labels[:n], self.spans[:n], self.special[:n], self.roles[:n]
+        )
 
 
 class LabelledTokens:

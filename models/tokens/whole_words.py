@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,8 @@ class _Word:
         """The word as it is now."""
         first, *rest = self.pieces
         word = first + "".join(piece.removeprefix(CONTINUES) for piece in rest)
-        return WholeWord(word + "…" * self.cut, tuple(self.pieces), self.probability, self.cut)
+        pieces, ids = tuple(self.pieces), tuple(self.ids)
+        return WholeWord(word + "…" * self.cut, pieces, ids, self.probability, self.cut)
 
 
 def whole_words(
@@ -103,3 +104,19 @@ def whole_words(
             each for each, scores in zip(unfinished, logits) if each.goes_on(model, scores)
         ]
     return {each.ids[0]: each.whole for each in words if len(each.pieces) > 1}
+
+
+def probabilities(
+    writing: TextGenerator, words: Iterable[tuple[int, ...]], first: np.ndarray
+) -> list[float]:
+    """The probability of each of some words (ids) after a text, the product of their tokens'.
+    first: the probability of each token (id) there; 0 for a word that there is no room for."""
+    words = list(words)
+    p = [float(first[ids[0]]) for ids in words]
+    for n in range(1, max(map(len, words), default=0)):
+        longer = [at for at, ids in enumerate(words) if len(ids) > n]
+        if len(writing.ids) + n > writing.n_positions:
+            return [0.0 if at in longer else each for at, each in enumerate(p)]
+        for at, scores in zip(longer, writing.logits_after([words[at][:n] for at in longer])):
+            p[at] *= float(softmax(scores)[words[at][n]])
+    return p
