@@ -19,6 +19,7 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import N_QUESTIONS, guesses, questions
 from explorer.analysis.quiz_question import MIN_MARGIN, Question
+from explorer.analysis.word_classes import is_word
 from explorer.app.classroom.routes import app_address, parse_question
 from explorer.app.views import quiz as quiz_view
 from explorer.components import codec
@@ -195,21 +196,33 @@ def beside(one, context, said):
 
 
 def received(one, context, said):
-    """Over all rows of the pattern, a token each."""
-    attention = attention_of(one, context.recording)
-    _, keys = groups(context.recording, attention)
-    mean = attention.pattern[one.layer, one.head].astype(np.float64).mean(axis=0)
-    return [sum(mean[list(spans(keys)[at(keys, each.token)])]) for each in one.choices], []
+    """On the average of all other words that can attend to each, signs not among them, a token of
+    theirs after the other."""
+    recording = context.recording
+    attention = attention_of(one, recording)
+    rows, keys = groups(recording, attention)
+    matrix = between(one, recording, one.layer, one.head)
+    sizes = [len(row) for row in spans(rows)]
+    is_self = attention.query == attention.key
 
+    def of(token: int) -> tuple[float, float]:
+        column = at(keys, token)
+        given = [
+            (sizes[row], matrix[row, column])
+            for row, tokens in enumerate(spans(rows))
+            if not rows.special[row]
+            and is_word(rows.labels[row])
+            and not (is_self and row == column)
+            and attention.allowed[0][np.ix_(tokens, spans(keys)[column])].any()
+        ]
+        total = sum(size * weight for size, weight in given)
+        return total / sum(size for size, _ in given), total
 
-def spread(one, context, said):
-    """Over tokens, special ones and pieces of words among them."""
-    attention = attention_of(one, context.recording)
-    rows, _ = groups(context.recording, attention)
-    pattern = attention.pattern[one.layer, one.head].astype(np.float64)
-    matrix = [pattern[list(row)].mean(axis=0) for row in spans(rows)]
-    wide = [np.prod([p**-p for p in row if p > 0]) for row in matrix]
-    return [wide[at(rows, each.token)] for each in one.choices], []
+    both = [of(each.token) for each in one.choices]
+    assert both[one.right][1] == max(total for _, total in both), one
+    means = sorted(mean for mean, _ in both)
+    assert means[-1] >= 1.5 * means[-2] - CLOSE, one
+    return [mean for mean, _ in both], []
 
 
 def following(one, context, said):
@@ -257,7 +270,6 @@ OTHER_WAY = {
     kinds.BACK: beside,
     kinds.AHEAD: beside,
     kinds.RECEIVED: received,
-    kinds.SPREAD: spread,
     kinds.NEXT: following,
     kinds.MASKED: filled,
     kinds.CHANGED: moved_row,
@@ -368,7 +380,7 @@ def norm(one, context):
             )
         )
         grown.append(last / first)
-    return one.answer.key == "grows" and grown[1] > grown[0]
+    return one.answer.key == "longer" and grown[1] > grown[0]
 
 
 def unmoved(one, context):
@@ -614,6 +626,15 @@ def test_what_is_right_cannot_be_told_by_its_letter_or_its_length() -> None:
             for one, lengths in names.items()
         ]
         assert np.mean(told) < 0.4, ends
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The cat saw the dog, and the dog saw the cat.", "The capital of France is Paris. Is it?"],
+)
+def test_a_text_that_repeats_its_words_is_asked_for_reasons(text: str) -> None:
+    _, made, _ = asked("decoder", text)
+    assert sum(one.is_reason for one in made) >= 8
 
 
 def test_the_word_behind_a_text_is_of_its_language() -> None:

@@ -28,7 +28,6 @@ from explorer.analysis.quiz_question import (
     NORM,
     RECEIVED,
     RESIDUAL,
-    SPREAD,
     Question,
 )
 from explorer.analysis.quiz_reading import head_questions
@@ -137,7 +136,7 @@ def _order(recording: Recording) -> list[str]:
     def rank(kind: str) -> tuple[int, int]:
         if kind in OF_SENTENCE:
             return 0, OF_SENTENCE.index(kind)
-        if kind in (RECEIVED, SPREAD):
+        if kind == RECEIVED:
             return 3, 0
         drawn = _drawn_for(kind, recording)
         return (2 if kind in OF_EVERY_TEXT and drawn % 3 else 1), drawn

@@ -11,9 +11,8 @@ import numpy as np
 
 Slots = tuple[tuple[str, str | float], ...]
 
-# Kinds that are read off a picture: the word that a word attends to, that receives most, and that
-# has the most diffuse attention.
-LOOKS, RECEIVED, SPREAD = "looks", "received", "spread"
+# Kinds that are read off a picture: the word that a word attends to, and that receives most.
+LOOKS, RECEIVED = "looks", "received"
 # Kinds that are reasoned. What is predicted; which of four pictures; what changes where a part, a
 # word or a place is another; and what follows from how attention and FFN are made.
 NEXT, MASKED, BACK, AHEAD = "next", "masked", "back", "ahead"
@@ -41,10 +40,9 @@ MIN_MARGIN = {
     CONVEX: 0.0,
     NORM: 2.0,
     AHEAD: 0.3,
-    RECEIVED: 0.03,
-    SPREAD: 0.3,
+    RECEIVED: 0.1,
 }
-READ_OFF = (LOOKS, RECEIVED, SPREAD)
+READ_OFF = (LOOKS, RECEIVED)
 FEWEST_ANSWERS, MOST_ANSWERS = 3, 4  # answers
 
 

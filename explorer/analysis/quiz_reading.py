@@ -1,10 +1,9 @@
-"""Questions whose answer is read off a head's picture: the word that a word attends to most, the
-one that receives most, and the one with the most diffuse attention."""
+"""Questions whose answer is read off a head's picture: the word that a word attends to most, and
+the one that receives most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from explorer.analysis.quiz_question import (
     LOOKS,
     MIN_MARGIN,
     RECEIVED,
-    SPREAD,
     AnswerOption,
     Question,
     answer_names,
@@ -22,6 +20,8 @@ from explorer.analysis.quiz_question import (
 )
 
 FEWEST_KEYS = 4  # words that a row may look at, for a question about it
+FEWEST_ROWS = 3  # words that can attend to one, for a question what it receives
+CLEAR_LEAD = 1.5  # times what the next word receives, which is seen in a picture
 
 
 def head_questions(word_attention: WordLevelAttention, all_words: bool) -> Iterator[Question]:
@@ -30,7 +30,6 @@ def head_questions(word_attention: WordLevelAttention, all_words: bool) -> Itera
     attention_questions = AttentionQuestions(word_attention, all_words)
     yield from attention_questions.looks()
     yield from attention_questions.received()
-    yield from attention_questions.spread()
 
 
 class AttentionQuestions:
@@ -99,42 +98,26 @@ class AttentionQuestions:
                 yield from most_question([self.word(each, weights[each]) for each in ranked], about)
 
     def received(self) -> Iterator[Question]:
-        """Questions on the word that receives most attention, over all rows of a head."""
-        if len(self.keys) < FEWEST_KEYS:
+        """Questions on the word that receives most attention in a head, of all other words that can
+        attend to it: both on their average, by which it leads clearly, and in total."""
+        sizes = self.seen.rows.sizes.astype(np.float64)[:, None]
+        can_attend = self.seen.allowed & self.seen.text_masks[0][:, None]
+        if self.seen.attention.query == self.seen.attention.key:
+            np.fill_diagonal(can_attend, False)
+        keys = [each for each in self.keys.tolist() if can_attend[:, each].sum() >= FEWEST_ROWS]
+        if len(keys) < FEWEST_KEYS:
             return
-        text_columns = np.flatnonzero(self.seen.text_masks[1])
+        text_columns = np.flatnonzero(self.seen.text_masks[1] & can_attend.any(axis=0))
+        n_rows = (can_attend * sizes).sum(axis=0)
         for layer, head in np.ndindex(self.layers, self.heads):
-            mean = np.average(self.w[layer, head], axis=0, weights=self.seen.rows.sizes)
-            ranked = sorted(self.keys.tolist(), key=lambda each: -mean[each])
+            total = (self.w[layer, head] * can_attend * sizes).sum(axis=0)
+            mean = total / np.maximum(n_rows, 1)
+            ranked = sorted(keys, key=lambda each: -mean[each])
             # A repeated word that gets more would be the true answer.
-            if mean[text_columns].max() > mean[ranked[0]]:
+            most = ranked[0]
+            if mean[text_columns].max() > mean[most] or total[text_columns].max() > total[most]:
                 continue
-            about = self.about(RECEIVED, layer, head, interest=float(mean[ranked[0]]))
+            if mean[most] < CLEAR_LEAD * mean[ranked[1]]:
+                continue
+            about = self.about(RECEIVED, layer, head, interest=float(mean[most]))
             yield from most_question([self.word(each, mean[each]) for each in ranked], about)
-
-    def spread(self) -> Iterator[Question]:
-        """Questions on the word with the widest attention, by the exponential of its mean row's
-        entropy."""
-        is_self = self.seen.attention.query == self.seen.attention.key
-        rows = [row for row in self.rows.tolist() if not is_self or len(self.columns(row)) >= 1]
-        if len(rows) < FEWEST_KEYS:
-            return
-        pattern = self.seen.attention.pattern.astype(np.float64)
-        rows_of = self.seen.rows
-        shares = np.add.reduceat(pattern, rows_of.starts, axis=2) / rows_of.sizes[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            entropy = -np.where(shares > 0, shares * np.log(shares), 0).sum(axis=3)
-        for layer, head in np.ndindex(self.layers, self.heads):
-            perplexity = np.exp(entropy[layer, head])
-            ranked = sorted(rows, key=lambda each: -perplexity[each])
-            text_rows = np.flatnonzero(self.seen.text_masks[0])
-            if perplexity[text_rows].max() > perplexity[ranked[0]]:
-                continue
-            labels, starts = self.row_names, self.seen.rows.starts
-            choices = [
-                AnswerOption(float(perplexity[each]), labels[each], int(starts[each]))
-                for each in ranked
-            ]
-            interest = 1.0 - 1.0 / float(perplexity[ranked[0]])
-            about = self.about(SPREAD, layer, head, ranked[0], interest=interest)
-            yield from most_question(choices, replace(about, words=()))

@@ -89,7 +89,8 @@ WORDS_BEFORE = 8  # of a text that a question shows before the word that is gues
 @dataclass(frozen=True, eq=False)
 class AskedSentence:
     """Subject of a question: a context, its first attention of one text, and the words that
-    questions may name: each one token, once in the text. draw: chance that the text decides."""
+    questions may name: each one token, once in the text; where these are few, words of several
+    tokens too, and last those that the text repeats. draw: chance that the text decides."""
 
     context: MeasureContext
     attention: Attention
@@ -116,18 +117,21 @@ class AskedSentence:
 
     @cached_property
     def in_pieces(self) -> bool:
-        """True where few words are one token: questions then name words of several by their first
-        token, and none is about a weight of theirs."""
-        return len(self._named_words(True)) < FEWEST_WORDS
+        """True where few words are one token and once in the text: questions then name words of
+        several by their first token, and none is about a weight of theirs."""
+        return len(self._named_words(True, False)) < FEWEST_WORDS
 
     @cached_property
     def words(self) -> dict[int, str]:
         """The words by their tokens, those of content first."""
-        return self._named_words(not self.in_pieces)
+        if not self.in_pieces:
+            return self._named_words(True, False)
+        once = self._named_words(False, False)
+        return once if len(once) >= FEWEST_WORDS else self._named_words(False, True)
 
-    def _named_words(self, whole: bool) -> dict[int, str]:
+    def _named_words(self, whole: bool, repeated: bool) -> dict[int, str]:
         groups = word_groups(self.context.recording, self.stream.name)
-        names, once = answer_names(groups.labels, False)
+        names, once = answer_names(groups.labels, repeated)
         classes = word_classes.classes(groups.labels)
         # Of one-token words, weights between tokens are weights between words.
         at = [
@@ -136,7 +140,7 @@ class AskedSentence:
             if once[at]
             and (not whole or groups.sizes[at] == 1)
             and not groups.special[at]
-            and is_word(names[at])
+            and is_word(groups.labels[at])
         ]
         order = sorted(at, key=lambda each: classes[each] == word_classes.FILLER)
         return {int(groups.starts[each]): names[each] for each in order}
@@ -634,12 +638,13 @@ def without_norm(on: AskedSentence) -> Iterator[Question]:
     on.context.require_edits(WithoutNorm)
     before = interventions.growth(on.stream)
     after = interventions.growth(on.rerun(WithoutNorm()).stream(on.stream.name))
-    if not np.isfinite(after) or after < MIN_MARGIN[NORM] * before:
+    doubled = 2.0 ** on.attention.pattern.shape[0]
+    if not np.isfinite(after) or after < MIN_MARGIN[NORM] * max(before, doubled):
         return
     factor = interventions.factor_text
     slots: Slots = (("norm", on.context.norm), ("was", factor(before)), ("now", factor(after)))
     about = on.question(NORM, slots=slots, margin=after / before, interest=1.0)
-    choices = options("grows", "same", "shrinks", "one", value=after)
+    choices = options("longer", "same", "shrinks", "doubles", value=after)
     yield seen_under(on, (WithoutNorm(),), replace(about, choices=choices))
 
 

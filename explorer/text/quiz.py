@@ -6,20 +6,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.quiz_question import (
-    LOOKS,
-    RECEIVED,
-    SPREAD,
-    AnswerOption,
-    Question,
-)
-from explorer.figures.formatting import Written, fixed, hundredths, tenths
+from explorer.analysis.quiz_question import MASK, MASKED, NEXT, AnswerOption, Question
+from explorer.figures.formatting import Written, hundredths, tenths
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
 from explorer.wording.markdown_escape import in_html, of_text
@@ -31,12 +25,11 @@ SIDES = {
     "decoder self": "in the decoder",
     "encoder self": "in the encoder",
 }
-NAMES_SIDE = (LOOKS, RECEIVED, SPREAD)
+NAMES_MODEL = (NEXT, MASKED, MASK)  # kinds that say whose words they are about
 # How the number of an answer is written.
 NUMBERS: Mapping[str, Callable[[float], str]] = {
     "weight": hundredths,
     "probability": tenths,
-    "tokens": partial(fixed, decimals=1),
 }
 UNKNOWN = re.compile(r" = \[UNK\](?=$| \(\d+\)$)")  # after a word that a vocabulary lacks
 HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sign
@@ -59,7 +52,7 @@ def ask(one: Question) -> str:
     question = pattern(one)["ask"].format(**_parts(one))
     side = SIDES.get(one.attention, "")
     # Where an attention is named, at the end of the sentence that asks.
-    return f"{question[:-1]}, {side}?" if side and one.kind in NAMES_SIDE else question
+    return f"{question[:-1]}, {side}?" if side and one.kind not in NAMES_MODEL else question
 
 
 def says(one: Question) -> str:
