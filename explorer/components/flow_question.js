@@ -280,10 +280,8 @@ export function stage(view, lit) {
   };
   if (!figure.out || figure.isLate) view.beam.choose();
   else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
-  const rows = [
-    make("div", "row", choices, field),
-    make("div", "row", light, make("span", "hint", say("enter"))),
-  ];
+  // What comes later moves nothing: the field stands beside the light, below the words.
+  const rows = [choices, make("div", "row", field, light), make("span", "hint", say("enter"))];
   const cone = make("div", { class: "cone", "aria-hidden": "true" });
   return make("div", "stage", cone, line, ...(bus.now.lesson?.isBelow ? [] : rows));
 }

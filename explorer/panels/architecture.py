@@ -497,12 +497,20 @@ class FlowView:
             typed = self.run.recording()
             query, keys = typed.stream(way.stream.name), typed.stream(on.attention.key)
             names = {"query": query.tokens[way.token], "key": keys.tokens[self.key]}
-            links += [(WORDS("to_head", head=on.head), head), (WORDS("to_weight", **names), head)]
+            links += [(WORDS("to_head", head=on.head), head)]
+            if self.level == WEIGHT or not self.is_word_out(keys.name, self.key):
+                links += [(WORDS("to_weight", **names), head)]
         there = links[: flow_levels.deepest(focus.attention) + 1]
         return tuple(
             FlowLink(label, {**chosen, **to, "flow_level": "" if level == MODEL else level})
             for (label, to), level in zip(there, LEVELS)
         )
+
+    def is_word_out(self, stream: str, token: int) -> bool:
+        """True where the run has a token's word taken out."""
+        first = self.run.recording().streams[0].name
+        out = [each for each in self.run.edits if isinstance(each, HideWord)]
+        return any(each.token == token and (each.stream or first) == stream for each in out)
 
     @property
     def written(self) -> tuple[FlowLink, ...]:
