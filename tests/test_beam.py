@@ -254,6 +254,8 @@ def test_what_is_taken_out_is_no_longer_told(model: str, text: str) -> None:
             stop = architecture.flow(run.under(edits), beam="end").figures[0].stops[column]
             assert gone not in stop.brings
             assert f"Its head {head} does that" not in stop.finding
+            end = architecture.flow(run.under(edits), beam="end").figures[0].stops[-1]
+            assert edits == links or f"→ {band.rows[row]}" not in end.levels[-1].label
 
 
 @pytest.mark.parametrize(("model", "text"), CAUSES)

@@ -31,7 +31,7 @@ import {
 } from "./flow_question.js";
 import { GAP, isHidden, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
-import { arrow, hearKeys, OWN } from "./keys.js";
+import { arrow, hearKeys, isPressed, OWN } from "./keys.js";
 import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
@@ -352,8 +352,7 @@ function meaning(view, event, inside) {
   const figure = now(view);
   const to = (/** @type {any} */ select) => select && (() => go(view, select));
   const [down, right] = arrow(event) || [0, 0];
-  // What was pressed by a pointer has the focus unseen, and no keys of its own.
-  const own = inside?.matches(":focus-visible") && inside.closest(OWN);
+  const own = inside?.closest(OWN);
   if (isAsked(figure)) {
     if (event.key === "Enter" && !inside?.closest("button")) return () => lit(view);
     const choice = view.root.querySelectorAll(".choices button")[Number(event.key) - 1];
@@ -369,7 +368,7 @@ function meaning(view, event, inside) {
   if (event.key.toLowerCase() === "x") return to(outInFocus(figure, inside) ?? switching(figure));
   if (event.key === "Delete" && !figure.level)
     return to(outInFocus(figure, inside) ?? wordOut(figure));
-  if (own) return undefined;
+  if (own && !isPressed(own)) return undefined;
   if (event.key === "Enter") return to(levelBeside(figure, true));
   return event.key === " " ? () => playOrStop(view) : undefined;
 }
