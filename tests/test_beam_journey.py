@@ -309,6 +309,21 @@ def test_a_guess_has_its_row_and_its_chance_in_the_end_and_an_answer_without_one
     expect(page.locator(".panel .finding")).not_to_contain_text("Your guess")
 
 
+def test_a_guess_that_begins_as_the_models_own_word_is_another(visitor: Visitor) -> None:
+    """Of "Nepali" and "Nepalese" one token is the same, and neither its chance."""
+    page, text = visitor.page, quote_plus("Shyam grew up in Nepal, therefore he speaks fluent")
+    page.goto(f"{visitor.server}/architecture?model=decoder&text={text}")
+    page.locator(".stage .guess").fill("Nepalese")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    said = page.locator(".panel .finding")
+    expect(said).to_contain_text(re.compile("Your guess “Nepalese” has (<|[0-9])"))
+    expect(said).not_to_contain_text("is the model’s too")
+    expect(page.locator(".flow-lane", has_text="yours")).to_contain_text("Nepalese")
+    names = [each.locator("text").first.text_content() for each in page.locator(".flow-lane").all()]
+    assert len(names) == len(set(names))
+
+
 FOCUSED = """() => {
   let one = document.activeElement;
   while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
