@@ -758,10 +758,7 @@ async function late(view, figure) {
   await new Promise((resolve) => setTimeout(resolve, PAINTED));
   if (gone.signal.aborted) return;
   try {
-    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
-    const found = answer.ok ? await answer.json() : null;
-    const table = found && { ...found.table, finding: found.finding };
-    wordsOut.set(out, table);
+    const table = await wordsWithout(out, gone.signal);
     apply(table);
     if (!table || isAsked(now(view)) || view.settle) return;
     view.beam.said = ""; // words have their colours, and what matters most is said in the end
@@ -769,6 +766,23 @@ async function late(view, figure) {
   } catch {
     if (!gone.signal.aborted) apply(null);
   }
+}
+
+/** What each word does to the answer, by the address of its panel; null where that is not known. @param {string} out @param {AbortSignal} [signal] */
+async function wordsWithout(out, signal) {
+  if (!wordsOut.has(out)) {
+    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal });
+    const found = answer.ok ? await answer.json() : null;
+    wordsOut.set(out, found && { ...found.table, finding: found.finding });
+  }
+  return wordsOut.get(out);
+}
+
+/** Give the words of a flow their colours, in a file too. @param {View} view */
+export async function coloured(view) {
+  const flow = view.figures.find(({ kind }) => kind === "flow");
+  const table = flow.out && (await wordsWithout(flow.out).catch(() => null));
+  if (table) colour(view, flow, table);
 }
 
 /** Show the way of the reader's guess, when it is there. @param {View} view @param {any} figure */
