@@ -377,6 +377,42 @@ def test_enter_goes_in_after_a_press_on_a_step_and_does_not_press_it_again(
     expect(page.locator(HERE)).to_have_text("Layer 1")
 
 
+PART = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  return one?.getAttribute("data-at") || one?.localName;
+}"""
+
+
+def test_the_focus_stays_on_the_head_that_was_pressed_and_x_puts_it_back(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=1").page
+    page.locator(".flow-head[data-at^='head 1.'][data-at$='.7']").click()
+    page.wait_for_url("**off=1.7*")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert page.evaluate(PART).endswith(".7")
+    page.keyboard.press("x")
+    page.wait_for_url(lambda url: "off=" not in url)
+
+
+def test_enter_goes_on_in_from_a_layer_that_was_opened_by_a_press(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=1").page
+    column = page.locator(".flow-ground").nth(1).bounding_box()
+    page.mouse.click(column["x"] + column["width"] - 8, column["y"] + column["height"] - 4)
+    expect(page.locator(HERE)).to_have_text("Layer 1")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("Enter")
+    expect(page.locator(HERE)).to_have_text(re.compile("^Head "))
+
+
+def test_enter_goes_in_after_the_light_was_pressed(visitor: Visitor) -> None:
+    page = arrive(visitor, "").page
+    page.locator(".stage .light").click()
+    page.wait_for_url("**flow_beam=0**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("Enter")
+    expect(page.locator(HERE)).to_have_text(re.compile("^Layer "))
+
+
 def test_the_words_to_choose_from_move_nothing_when_they_come(visitor: Visitor) -> None:
     page, held = visitor.page, []
     page.route("**/flow_beam.each_word*", lambda route: held.append(route))

@@ -306,7 +306,8 @@ function light(pen, turned) {
 /** A part of a layer that a press opens, or where the model shows none of it brings the beam to. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {number} at @param {() => void} draw @param {any} [more] */
 function pressed(pen, figure, layer, at, draw, more = {}) {
   const label = say("layer", { layer: layer.layer });
-  const target = { pressed: isFocus(figure, layer) && figure.head < 0, ...more };
+  const part = `layer ${layer.band}.${layer.layer}`;
+  const target = { pressed: isFocus(figure, layer) && figure.head < 0, part, ...more };
   if (isAsked(figure)) return draw();
   if (figure.level) return focusing(pen, layer, "", label, draw, { target });
   const opens = figure.stops[at].levels[LAYER]?.select ?? { flow_beam: `${at}` };
@@ -467,6 +468,7 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
     label: told.filter(Boolean).join("; "),
     pressed: chosen || isOff,
     name,
+    part: `head ${layer.layer}.${attention.attention}.${head}`,
   };
   if (figure.level === 0) {
     const line = [`ZeroHead:${layer.layer}:${head}:${attention.name}`];

@@ -13,8 +13,12 @@ export const now = (view) => view.figures[view.beam.at];
 
 /** Set choices of the address; a level opens, or closes, before the page has what stands on it. @param {View} view @param {Record<string, string>} select */
 export function go(view, select) {
+  const beam = beamOf(now(view));
   open(view, select);
-  view.send("select", select);
+  const { later } = view.beam; // where the beam came to, which the address has not yet: one message says both
+  clearTimeout(later);
+  view.beam.later = undefined;
+  view.send("select", later === undefined ? select : { flow_beam: beam, ...select });
 }
 
 /** Where the beam stands, as the address says it: of what is opened before the end in its layer. @param {any} figure */

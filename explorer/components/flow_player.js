@@ -31,7 +31,7 @@ import {
 } from "./flow_question.js";
 import { GAP, isHidden, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
-import { arrow, hearKeys, isPressed, OWN } from "./keys.js";
+import { arrow, hearKeys, isPressed, OWN, passPress } from "./keys.js";
 import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
@@ -700,7 +700,10 @@ function lit(view, to = 0, plays = true) {
     if (plays && !still() && figure.slow.includes(to)) figure.ms = 0; // where play begins
     const isHeld = focused(view.root);
     view.rebuild();
-    if (isHeld) view.play.focus({ preventScroll: true }); // what had it is gone
+    if (isHeld) {
+      view.play.focus({ preventScroll: true }); // what had it is gone
+      passPress(view.play);
+    }
     if (view.root.getBoundingClientRect().top < 0) view.root.scrollIntoView(); // its sentence is seen
     if (!plays) return;
     if (!still()) fall(view);
