@@ -714,6 +714,9 @@ function lit(view, to = 0, plays = true) {
   const cone = view.root.querySelector(".stage .cone");
   if (!cone) return open();
   const frames = ["polygon(0 50%, 0 50%, 0 50%)", "polygon(0 50%, 300% -200%, 300% 300%)"];
+  for (const each of cone.parentElement?.children || [])
+    if (each !== cone)
+      each.animate({ opacity: [1, 0] }, { duration: LIGHT_ON / 2, fill: "forwards" });
   cone.animate({ clipPath: frames }, { duration: LIGHT_ON, easing: "ease-in" }).onfinish = open;
 }
 

@@ -43,7 +43,7 @@ function keepGuesses(words) {
 /** Whether the question of a lesson stands, whose answer comes in a later step. */
 export const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
 
-/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too, and before what the answer comes from. @param {any} figure @param {string} finding */
+/** What a stop says, in the end before what was guessed beside it, which the bar of a lesson says too, and what the answer comes from. @param {any} figure @param {string} finding */
 export function besideGuess(figure, finding) {
   if (!figure) return finding;
   const guess = guessBesideAnswer(figure) || guessOfClass(figure);
@@ -51,7 +51,7 @@ export function besideGuess(figure, finding) {
   const { part } = stopOf(figure) || {};
   const because = isEnd(figure) && (figure.proof || part);
   const answer = part ? finding.replace(` ${part}`, "") : finding;
-  return [guess, answer, because].filter(Boolean).join(" ");
+  return [answer, guess, because].filter(Boolean).join(" ");
 }
 
 /** What the class guessed that this window leads, in the end, where its record gets what the model gives these words. @param {any} figure */
