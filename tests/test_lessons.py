@@ -737,6 +737,22 @@ def test_a_worksheet_has_pictures_questions_and_answers_at_its_end() -> None:
     assert "Name:" in text
 
 
+def test_a_worksheet_asks_each_question_once_and_letters_the_answers_of_a_vote() -> None:
+    """A step whose words end in the question of its vote has it once; one that leads to the sheet
+    is its question alone."""
+    made = lessons.on(Run("encoder", OPENING_TEXT), "lecture")
+    sheet = opened_text(worksheet.document(made))
+    votes = [each for each in made.items if each.choices]
+    assert votes and all(item.question not in sheet for item in votes)
+    for item in votes:
+        for letter, option in zip("ABCD", item.choices):
+            assert f"{letter}: {option}" in sheet
+        assert f"{'ABCD'[int(item.right)]}: {item.answer}" in sheet
+    (last,) = [each for each in made.items if each.link]
+    assert f"{len(made.items)}. {last.question}" in sheet
+    assert last.heading not in sheet and last.says not in sheet
+
+
 def test_a_step_whose_picture_cannot_be_made_has_its_words_alone() -> None:
     item = Item("/architecture?token=999", heading="Far", panel="architecture.flow")
     assert worksheet.pictured(item) is None
