@@ -309,6 +309,21 @@ def test_a_guess_has_its_row_and_its_chance_in_the_end_and_an_answer_without_one
     expect(page.locator(".panel .finding")).not_to_contain_text("Your guess")
 
 
+def test_a_guess_that_begins_as_the_models_own_word_is_another(visitor: Visitor) -> None:
+    """Of "Nepali" and "Nepalese" one token is the same, and neither its chance."""
+    page, text = visitor.page, quote_plus("Shyam grew up in Nepal, therefore he speaks fluent")
+    page.goto(f"{visitor.server}/architecture?model=decoder&text={text}")
+    page.locator(".stage .guess").fill("Nepalese")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    said = page.locator(".panel .finding")
+    expect(said).to_contain_text(re.compile("Your guess “Nepalese” has (<|[0-9])"))
+    expect(said).not_to_contain_text("is the model’s too")
+    expect(page.locator(".flow-lane", has_text="yours")).to_contain_text("Nepalese")
+    names = [each.locator("text").first.text_content() for each in page.locator(".flow-lane").all()]
+    assert len(names) == len(set(names))
+
+
 FOCUSED = """() => {
   let one = document.activeElement;
   while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
@@ -349,6 +364,66 @@ def test_the_picture_follows_the_theme(visitor: Visitor) -> None:
                 break
             page.wait_for_timeout(100)
         assert (ink() == light) == is_light, scheme
+
+
+def test_enter_goes_in_after_a_press_on_a_step_and_does_not_press_it_again(
+    visitor: Visitor,
+) -> None:
+    page = arrive(visitor, "&flow_beam=0").page
+    page.get_by_role("button", name="Next layer").click()
+    page.wait_for_url("**flow_beam=1**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("Enter")
+    expect(page.locator(HERE)).to_have_text("Layer 1")
+
+
+def test_the_words_to_choose_from_move_nothing_when_they_come(visitor: Visitor) -> None:
+    page, held = visitor.page, []
+    page.route("**/flow_beam.each_word*", lambda route: held.append(route))
+    page.goto(f"{visitor.server}/architecture?text={quote_plus('Two dogs ran past the old barn.')}")
+    field = page.locator(".stage .guess")
+    field.wait_for()
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.wait_for_timeout(1000)
+    assert held and page.locator(".stage .choices button").count() == 0
+    before = field.bounding_box()
+    field.fill("barn")
+    held.pop().continue_()
+    page.locator(".stage .choices button").first.wait_for()
+    assert field.bounding_box() == before and field.input_value() == "barn"
+
+
+def test_the_way_out_leads_to_the_likeliest_word_and_the_light_lies_on_what_is_named(
+    visitor: Visitor,
+) -> None:
+    page = arrive(visitor, "&flow_beam=end").page
+    box = lambda at: page.locator(at).first.bounding_box()
+    way, bar = box("path.flow-exit"), box(".flow-lane .flow-length")
+    assert bar["y"] - 2 <= way["y"] <= bar["y"] + bar["height"]
+    # It ends at the layer's first line on one side, at the row of the word in the tag on the other.
+    figure = architecture.flow(Run("encoder", TEXT), beam="end").figures[0]
+    word = figure.stops[figure.cause[0]].brings.partition(": ")[2]
+    lit = page.locator("path.flow-lit")
+    expect(lit).to_have_count(1)
+    named = page.locator(".panel g.token", has_text=word).bounding_box()
+    middle, ends = named["y"] + named["height"] / 2, lit.bounding_box()
+    sides = (ends["y"], ends["y"] + ends["height"])
+    assert min(abs(side - middle) for side in sides) < named["height"]
+
+
+def test_a_colour_of_the_picture_is_that_of_a_word_of_the_text(visitor: Visitor) -> None:
+    """In the headline and in the lanes too: the answer has one only where it is such a word."""
+    page = arrive(visitor, "&flow_beam=end").page
+    fill = lambda at: at.evaluate("(each) => getComputedStyle(each).fill")
+    name = lambda at: at.text_content().strip()
+    rows = {name(each): fill(each) for each in page.locator(".panel g.token text").all()}
+    lanes = page.locator(".flow-lane")
+    for each in [lane.locator("text").first for lane in lanes.all()]:
+        assert rows.get(name(each), rows["it"]) == fill(each)
+    assert lanes.count() > 1
+    for each in page.locator(".finding .first .notranslate").all():
+        colour = each.evaluate("(each) => getComputedStyle(each).color")
+        assert rows.get(name(each)[1:-1], rows["it"]) == colour
 
 
 def test_a_press_beside_the_marks_leaves_no_frame_round_the_page(visitor: Visitor) -> None:

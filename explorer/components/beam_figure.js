@@ -126,6 +126,10 @@ export function placesOf(figure, lane) {
 }
 
 const MOST = 6; // lanes at once
+const [AXIS, LANE] = [2.3, 2.75]; // letters of what stands above the lanes, and of each
+
+/** How far below the top of the lanes the bar of the first one stands, in letters. */
+export const LEADS = AXIS + 0.55 * LANE + 0.775;
 
 /** The words that have a lane where the beam stands, in their order: in the end by their chances, before it by their places, and with the word that leads there. @param {Flow} figure @returns {any[]} */
 export function onShow(figure) {
@@ -181,13 +185,12 @@ function clearly({ before, after, part, fresh }, i) {
   return isPassed ? Math.max(0, 1 - part / DUCK, (part - 1 + DUCK) / DUCK) : 1;
 }
 
-/** The colour of a word in a lane: the answer's, that of a word of the text of the same spelling, or none. @param {Pen} pen @param {Flow} figure @param {any} lane @param {boolean} isAnswer */
-function colourOf({ look }, figure, lane, isAnswer) {
-  if (isAnswer) return look.primary;
+/** The colour of a word that stands outside of the text: that of a word of the text of the same spelling, or none. @param {import("./theme.js").Look} look @param {any} figure @param {string} word @returns {string} */
+export function colourOf(look, figure, word) {
   const labels = figure.bands[0].rows;
   const row = labels.findIndex(
     (/** @type {string} */ each, /** @type {number} */ at) =>
-      each === lane.label && figure.hues?.[at] !== undefined,
+      each === word && figure.hues?.[at] !== undefined,
   );
   return row < 0 ? "" : look.categorical[figure.hues?.[row] ?? 0];
 }
@@ -210,8 +213,8 @@ export function lanes(pen, figure, [left, top, wide]) {
     pen.text(left, top, title, { bold: true, size: 0.9, room: wide });
     const x = (/** @type {number} */ log) => left + reach(figure, log, wide);
     const y = top + 1.5 * letter;
-    const low = y + 0.8 * letter;
-    const foot = low + all.length * 2.75 * letter;
+    const low = top + AXIS * letter;
+    const foot = low + all.length * LANE * letter;
     const tick = (
       /** @type {number} */ at,
       /** @type {string} */ text,
@@ -251,7 +254,7 @@ export function lanes(pen, figure, [left, top, wide]) {
     const { before, after, part } = moves;
     all.forEach((/** @type {any} */ lane, /** @type {number} */ i) => {
       const at = before[i] + (after[i] - before[i]) * part;
-      const y = low + (at + 0.55) * 2.75 * letter;
+      const y = low + (at + 0.55) * LANE * letter;
       const isAnswer = end && lane === first; // till then nothing tells it
       const inside = pen.apart(() => {
         if (at % 1) over(pen, [left, y, wide]);
@@ -283,7 +286,7 @@ export function lanes(pen, figure, [left, top, wide]) {
   });
   pen.put("g", { class: "flow-output" }, inside);
   const below = Math.max(0, also.length - 1) * 1.25; // the first line has its room
-  return top + ((end ? 4.6 : 3.2) + below + all.length * 2.75) * letter;
+  return top + ((end ? 4.6 : 3.2) + below + all.length * LANE) * letter;
 }
 
 /** The ground of a lane that crosses another one, which is not seen under it. @param {Pen} pen @param {number[]} place left, middle, width */
@@ -301,7 +304,7 @@ export const isYours = ({ yours }, lane) =>
 /** A lane. @param {Pen} pen @param {Flow} figure @param {any} lane @param {number[]} place left, middle, width @param {boolean} isAnswer */
 function row(pen, figure, lane, [left, y, wide], isAnswer) {
   const { letter, look } = pen;
-  const own = colourOf(pen, figure, lane, isAnswer);
+  const own = colourOf(look, figure, lane.label) || (isAnswer ? look.ink : "");
   const fill = own || look.ink;
   const bar = [y + 0.35 * letter, 0.85 * letter];
   const style = { bold: Boolean(own), fill: own || undefined, size: 1.05 };

@@ -5,6 +5,7 @@
 import {
   ARRIVE,
   axisOf,
+  colourOf,
   isEnd,
   onShow,
   OPEN,
@@ -29,6 +30,13 @@ const WORD = /^\p{L}[\p{L}\p{M}’'-]*$/u;
 
 /** A word that races, with the rest of one of which a piece does. @param {any} lane @returns {string} */
 const whole = ({ label, rest }) => label + rest;
+
+/** Give words in a headline the colours that they have in the picture. @param {import("./mount.js").View} view @param {any} figure @param {HTMLElement} headline */
+export const hued = (view, figure, headline) =>
+  headline.querySelectorAll(".notranslate").forEach((/** @type {any} */ one) => {
+    const word = (one.textContent || "").slice(1, -1);
+    one.style.color = colourOf(view.look, figure, word) || "inherit";
+  });
 
 /** Where the beam stands and what happens there, in words. @param {Flow} figure @param {Set<string>} special */
 export function spoken(figure, special) {
@@ -78,7 +86,7 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const pale = says && lines.length ? say("says", { words: says }) : "";
   const own = high(pale ? 2 : 1);
   const isTold = brings && tagWide(pen, brings, pale) <= wide - letter;
-  const row = isTold ? rowOf(figure, layer, brings) : -1;
+  const row = isTold ? toldRow(figure, layer) : -1;
   const isBelow = plan.rows[row] > across;
   const foot = plan.rows[row] + (isBelow ? own + 0.35 * letter : -0.35 * letter);
   const widest = Math.max(0, ...lines.map(([bold, pale]) => tagWide(pen, bold, pale)));
@@ -97,9 +105,12 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   tag(pen, end, isThere ? foot : limits[1] + own, brings, pale, [left, limits[1]]);
 }
 
-/** The row of the word that a tag tells of: of those of its spelling the one from which most is brought; -1 for none. @param {Flow} figure @param {any} layer @param {string} brings */
-function rowOf(figure, layer, brings) {
-  const [, word] = brings.split(": ");
+/** The row of the word that a layer's tag tells of: of those of its spelling the one from which most is brought; -1 for none. @param {Flow} figure @param {FlowLayer} layer */
+export function toldRow(figure, layer) {
+  const at = figure.layers.indexOf(layer);
+  const isCause = isEnd(figure) && figure.cause[0] === at;
+  if (figure.level || figure.zoom?.open || !(isCause || isFocus(figure, layer))) return -1;
+  const [, word] = (figure.stops[at]?.brings || "").split(": ");
   const [attention] = layer.attentions;
   return labelsOf(figure).reduce(
     (best, label, row) =>

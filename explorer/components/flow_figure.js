@@ -6,6 +6,7 @@ import {
   END,
   ARRIVE,
   GROW,
+  LEADS,
   OPEN,
   WIDEN,
   clearOfCurves,
@@ -20,7 +21,7 @@ import {
   track,
   wideOf,
 } from "./beam_figure.js";
-import { tags } from "./beam_words.js";
+import { tags, toldRow } from "./beam_words.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import {
   BELOW,
@@ -55,6 +56,7 @@ const THICKEST = 1.1; // letters of a curve that brings all
 const GHOST = 0.3; // letters of a curve of a head that is switched off, at most
 const SINK = 0.35; // letters of a curve from a special token, at most
 const FAINT = 0.02; // share below which a curve is not drawn
+const [LIGHT, GLOW, BESIDE] = ["#f5a93a", 0.75, 0.5]; // of the curve that a tag tells of: its light, letters that this is wider, and how strong others are
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
 const OUT = 25; // letters of the words that come out, with the way to them
 const WIDE = [16, 8.2]; // letters of the column under the beam, and of one that matters in the end
@@ -291,7 +293,7 @@ function ground(pen, figure, plan, layer, at) {
 function light(pen, turned) {
   const id = turned ? "beam-down" : "beam";
   const stop = (/** @type {number} */ offset, /** @type {number} */ opacity) =>
-    `<stop offset="${offset}" stop-color="#f5a93a" stop-opacity="${opacity}"/>`;
+    `<stop offset="${offset}" stop-color="${LIGHT}" stop-opacity="${opacity}"/>`;
   const to = turned ? 'x1="0" y1="0" x2="0" y2="1"' : 'x1="0" y1="0" x2="1" y2="0"';
   pen.put(
     "defs",
@@ -768,6 +770,7 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
   const isSpecial = (/** @type {number} */ row) => pen.special.has(labels[row]);
   const { ms } = isFocus(figure, layer) ? figure : /** @type {any} */ ({});
   const size = head < 0 ? attention.scale : 1;
+  const lit = most === Infinity && attention === layer.attentions[0] ? toldRow(figure, layer) : -1;
   const into = (/** @type {number[]} */ widths, /** @type {boolean} */ isGhost) => {
     const drawn = [...widths.keys()].filter(
       (row) => row !== chosen && Math.abs(widths[row]) >= FAINT,
@@ -781,24 +784,29 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
       const [full, most_] = [Number.isFinite(most) ? 0.35 : 1, isSpecial(row) ? SINK : Infinity];
       const thick = Math.min(most_ * letter, THICKEST * letter * Math.abs(share) * full * size);
       const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
-      const came = ms === undefined ? 1 : 0.5 + 0.5 * partOf(ms, WIDEN, GROW);
-      curve(
-        pen,
-        plan,
+      const told = lit < 0 || row === lit ? 1 : BESIDE;
+      const came = told * (ms === undefined ? 1 : 0.5 + 0.5 * partOf(ms, WIDEN, GROW));
+      const ends = [
         [begin, plan.rows[row]],
         [sum, plan.rows[chosen]],
-        pale ? look.ink : (hueOf(pen, figure, row) ?? look.ink),
-        {
-          class: isGhost ? "flow-ghost" : "flow-curve",
-          "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
-          "stroke-opacity": isGhost
-            ? 0.4
-            : (came * (pale ? 0.3 : hueOf(pen, figure, row) ? 0.85 : 0.5)).toFixed(2),
-          "stroke-linecap": dash ? "butt" : "round",
-          "stroke-dasharray": dash,
-          "data-at": isGhost ? undefined : row,
-        },
-      );
+      ];
+      if (row === lit && !isGhost)
+        curve(pen, plan, ends[0], ends[1], LIGHT, {
+          class: "flow-lit",
+          "stroke-width": (thick + GLOW * letter).toFixed(1),
+          "stroke-opacity": (0.5 * partOf(ms, ARRIVE, GROW)).toFixed(2),
+          "stroke-linecap": "round",
+        });
+      curve(pen, plan, ends[0], ends[1], pale ? look.ink : (hueOf(pen, figure, row) ?? look.ink), {
+        class: isGhost ? "flow-ghost" : "flow-curve",
+        "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
+        "stroke-opacity": isGhost
+          ? 0.4
+          : (came * (pale ? 0.3 : hueOf(pen, figure, row) ? 0.85 : 0.5)).toFixed(2),
+        "stroke-linecap": dash ? "butt" : "round",
+        "stroke-dasharray": dash,
+        "data-at": isGhost ? undefined : row,
+      });
     }
   };
   const all = (/** @type {number} */ at) =>
@@ -864,9 +872,10 @@ function output(pen, figure, plan, box) {
   const high = (2.8 + 5 * 2.75) * letter; // of as many lanes as there mostly are: nothing moves
   const top = Math.max(box.y + letter, Math.min(plan.rows[0] - 0.4 * letter, plan.foot - high));
   const left = to + 3.6 * letter;
-  const goal = top + high / 2;
+  const goal = top + LEADS * letter; // of the word that leads
   const isLit = isEnd(figure);
-  pen.link([to, y], [left - letter, goal], isLit ? look.primary : look.ink, {
+  pen.link([to, y], [left - 0.3 * letter, goal], look.ink, {
+    class: "flow-exit",
     "stroke-width": isLit ? 0.33 * letter : 1.5,
     "stroke-opacity": isLit ? 1 : 0.3,
   });

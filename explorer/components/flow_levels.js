@@ -41,6 +41,18 @@ export function glide(view, before, began = performance.now()) {
   tick(performance.now());
 }
 
+/** Whether the flow on show is asked the same as one that comes in its place, under the same edits. @param {View} view @param {any[]} figures */
+export const isSame = (view, figures) => {
+  const [was, next] = [now(view), figures.find(({ kind }) => kind === "flow")];
+  const told = ({ asks, edits, bands }) =>
+    JSON.stringify([
+      asks,
+      edits,
+      bands.map((/** @type {any} */ band) => [band.rows, band.selected]),
+    ]);
+  return was?.kind === "flow" && Boolean(next) && told(was) === told(next);
+};
+
 /** Keep where the beam stands. Returns what brings it there again, where the same flow is built anew, and lets it go on. @param {View} view */
 export function held(view) {
   const { current, level } = now(view);
@@ -48,7 +60,7 @@ export function held(view) {
   return () => {
     if (level || now(view).level || current < 0) return;
     now(view).go?.(current);
-    if (plays) view.play.click();
+    if (plays && current < count(now(view))) view.play.click();
   };
 }
 

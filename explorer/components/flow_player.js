@@ -2,8 +2,19 @@
 // The light that goes through the whole machine: the question before it, the bar above the picture, and
 // the beam as it is dragged, played and walked along the layers.
 
-import { END, count, isAsked, isEnd, LASTS, lasts, share, stopOf, WIDEN } from "./beam_figure.js";
-import { asTable, spoken } from "./beam_words.js";
+import {
+  END,
+  count,
+  isAsked,
+  isEnd,
+  LASTS,
+  lasts,
+  onShow,
+  share,
+  stopOf,
+  WIDEN,
+} from "./beam_figure.js";
+import { asTable, spoken, toldRow } from "./beam_words.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
@@ -20,7 +31,7 @@ import {
 } from "./flow_question.js";
 import { GAP, isHidden, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
-import { arrow, hearKeys, OWN } from "./keys.js";
+import { arrow, hearKeys, isPressed, OWN } from "./keys.js";
 import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
@@ -357,7 +368,7 @@ function meaning(view, event, inside) {
   if (event.key.toLowerCase() === "x") return to(outInFocus(figure, inside) ?? switching(figure));
   if (event.key === "Delete" && !figure.level)
     return to(outInFocus(figure, inside) ?? wordOut(figure));
-  if (own) return undefined;
+  if (own && !isPressed(own)) return undefined;
   if (event.key === "Enter") return to(levelBeside(figure, true));
   return event.key === " " ? () => playOrStop(view) : undefined;
 }
@@ -461,7 +472,7 @@ function play(view) {
         inSight(view); // it has its width
         parcels = parcelsOf(view);
       }
-      carry(canvas, box, view.look.paper, parcels, (ms - WIDEN) % AGAIN);
+      carry(canvas, box, view.look, parcels, (ms - WIDEN) % AGAIN);
     }
     frame = requestAnimationFrame(tick);
     return undefined;
@@ -469,15 +480,23 @@ function play(view) {
   const ending = () => {
     const began = performance.now();
     const all = calm ? 0 : lasts({ ...figure, ...before }, figure);
+    /** @type {Parcel[] | undefined} */
+    let answer;
+    figure.ms = undefined;
     const last = (/** @type {number} */ time) => {
       const ms = Math.max(0, time - began);
-      if (ms >= all) {
-        view.settle?.();
-        if (innerWidth < PHONE) view.root.scrollIntoView(); // what it says
-        return;
+      if (ms < all)
+        view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
+      else {
+        if (!answer) view.beam.paint();
+        answer ||= calm ? [] : answerOf(view);
+        if (ms >= all + TRAVEL * answer.length) {
+          view.settle?.();
+          if (innerWidth < PHONE) view.root.scrollIntoView(); // what it says
+          return;
+        }
+        carry(canvas, box, view.look, answer, ms - all);
       }
-      figure.ms = undefined;
-      view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       frame = requestAnimationFrame(last);
     };
     last(began);
@@ -506,8 +525,10 @@ function inSight(view) {
 }
 const PHONE = 640; // pixels of a window in which layers run downwards
 
-/** What travels on a curve: its points, its colour, its shape, and when it sets out.
- * @typedef {{ points: number[], fill: string, hue: number | undefined, begins: number }} Parcel */
+const NUMBER = /-?[\d.]+/g; // of a path
+
+/** What travels on a curve: its points, its colour, its shape, when it sets out, and the word that it brings, "" for none.
+ * @typedef {{ points: number[], fill: string, hue: number | undefined, begins: number, word: string }} Parcel */
 
 /** The parcels of the layer under the beam: as many on each curve as its share. @param {View} view @returns {Parcel[]} */
 function parcelsOf(view) {
@@ -516,28 +537,44 @@ function parcelsOf(view) {
   const group = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${figure.current}"]`);
   const special = new Set(view.header.special);
   const labels = labelsOf(figure);
+  const told = toldRow(figure, layer);
   return [...(group?.querySelectorAll("path.flow-curve[data-at]") || [])].flatMap((path) => {
     const row = Number(path.getAttribute("data-at"));
     const of = layer.attentions.reduce(
       (/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, widthOf(one, -1, row)),
       0,
     );
-    const [column, , , cause] = figure.cause;
-    const least = Number(column === figure.current && cause === row); // what is told of is seen
+    const least = Number(row === told); // what is told of is seen
     const n = special.has(labels[row]) ? 0 : Math.max(least, Math.round(MOST * of));
-    const points = (path.getAttribute("d")?.match(/-?[\d.]+/g) || []).map(Number);
+    const points = (path.getAttribute("d")?.match(NUMBER) || []).map(Number);
     const fill = path.getAttribute("stroke") || "";
     return Array.from({ length: n }, (_, each) => ({
       points,
       fill,
       hue: figure.hues?.[row],
       begins: each * EACH,
+      word: row === told && !each ? labels[row] : "",
     }));
   });
 }
 
-/** Draw parcels where they are. @param {HTMLCanvasElement} canvas @param {HTMLElement} box what they are drawn over @param {string} paper the colour of the page @param {Parcel[]} parcels @param {number} ms */
-function carry(canvas, box, paper, parcels, ms) {
+/** The answer on its way from the layer that it comes from to its bar: along the line, then out of the picture. @param {View} view @returns {Parcel[]} */
+function answerOf(view) {
+  const figure = now(view);
+  const box = view.boxes[view.beam.at];
+  const out = box.querySelector("path.flow-exit")?.getAttribute("d")?.match(NUMBER)?.map(Number);
+  const sum = box.querySelector(`g.flow-layer[data-at="${figure.cause[0] ?? 0}"] .flow-sum`);
+  if (!out || !sum) return [];
+  const [x, y] = ["cx", "cy"].map((name) => Number(sum.getAttribute(name)));
+  const line = [0, 1, 2, 3].flatMap((third) => [x + ((out[0] - x) * third) / 3, y]);
+  const [{ label, rest }] = onShow(figure);
+  return [line, out].map((points, each) => ({
+    ...{ points, fill: view.look.ink, hue: 0, begins: each * TRAVEL, word: label + rest },
+  }));
+}
+
+/** Draw parcels where they are. @param {HTMLCanvasElement} canvas @param {HTMLElement} box what they are drawn over @param {import("./theme.js").Look} look @param {Parcel[]} parcels @param {number} ms */
+function carry(canvas, box, { paper, font }, parcels, ms) {
   const { clientWidth: width, clientHeight: height, offsetTop: top, offsetLeft: left } = box;
   const scale = 2; // sharp on any screen
   if (canvas.width !== Math.round(width * scale)) {
@@ -554,7 +591,11 @@ function carry(canvas, box, paper, parcels, ms) {
   if (!pen) return;
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
-  for (const { points, fill, hue, begins } of parcels) {
+  const named = parcels.filter(({ word }) => word);
+  for (const { points, fill, hue, begins, word } of [
+    ...parcels.filter((one) => !one.word),
+    ...named,
+  ]) {
     const part = (ms - begins) / TRAVEL;
     if (part <= 0 || part >= 1) continue;
     const t = part * part * (3 - 2 * part);
@@ -565,7 +606,11 @@ function carry(canvas, box, paper, parcels, ms) {
       );
     const [x, y, r] = [at(0), at(1), 6.5];
     pen.beginPath();
-    if (hue === 1) pen.rect(x - r + 1, y - r + 1, 2 * r - 2, 2 * r - 2);
+    if (word) {
+      pen.font = `600 13px ${font}`;
+      const wide = pen.measureText(word).width + 14;
+      pen.roundRect(x - wide / 2, y - 10, wide, 20, 10);
+    } else if (hue === 1) pen.rect(x - r + 1, y - r + 1, 2 * r - 2, 2 * r - 2);
     else if (hue === 2) {
       pen.moveTo(x, y - r);
       pen.lineTo(x + r, y + r - 1);
@@ -579,6 +624,13 @@ function carry(canvas, box, paper, parcels, ms) {
     });
     pen.fill();
     pen.stroke();
+    if (!word) continue;
+    Object.assign(pen, {
+      fillStyle: hue === undefined ? fill : paper,
+      textAlign: "center",
+      textBaseline: "middle",
+    });
+    pen.fillText(word, x, y + 0.5);
   }
 }
 
@@ -706,17 +758,31 @@ async function late(view, figure) {
   await new Promise((resolve) => setTimeout(resolve, PAINTED));
   if (gone.signal.aborted) return;
   try {
-    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
-    const found = answer.ok ? await answer.json() : null;
-    const table = found && { ...found.table, finding: found.finding };
-    wordsOut.set(out, table);
+    const table = await wordsWithout(out, gone.signal);
     apply(table);
-    if (!table || !isEnd(now(view)) || view.settle) return;
-    view.beam.said = ""; // what matters most is said in the end
+    if (!table || isAsked(now(view)) || view.settle) return;
+    view.beam.said = ""; // words have their colours, and what matters most is said in the end
     shown(view);
   } catch {
     if (!gone.signal.aborted) apply(null);
   }
+}
+
+/** What each word does to the answer, by the address of its panel; null where that is not known. @param {string} out @param {AbortSignal} [signal] */
+async function wordsWithout(out, signal) {
+  if (!wordsOut.has(out)) {
+    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal });
+    const found = answer.ok ? await answer.json() : null;
+    wordsOut.set(out, found && { ...found.table, finding: found.finding });
+  }
+  return wordsOut.get(out);
+}
+
+/** Give the words of a flow their colours, in a file too. @param {View} view */
+export async function coloured(view) {
+  const flow = view.figures.find(({ kind }) => kind === "flow");
+  const table = flow.out && (await wordsWithout(flow.out).catch(() => null));
+  if (table) colour(view, flow, table);
 }
 
 /** Show the way of the reader's guess, when it is there. @param {View} view @param {any} figure */

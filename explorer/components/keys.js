@@ -42,6 +42,20 @@ const TYPED =
   "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
 export const OWN = "button, a, summary, g.target, [data-cells], input"; // what has Space and Enter for itself
 
+/** @type {string | Element | undefined} what a pointer pressed last, by the name of its focus */
+let pressed;
+const nameOf = (/** @type {Element | null | undefined} */ one) =>
+  one?.getAttribute("data-focus") || one || undefined;
+const press = (/** @type {Event} */ event) => {
+  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  pressed = nameOf(target?.closest?.("button, g.target"));
+};
+addEventListener("pointerdown", press, true);
+addEventListener("keydown", ({ key }) => key === "Tab" && (pressed = undefined), true);
+
+/** True for a part that has the focus since a pointer pressed it, and not by the keyboard. @param {Element} part */
+export const isPressed = (part) => nameOf(part) === pressed;
+
 /** True where the reader types. @param {Event} event */
 export const isTyping = (event) =>
   Boolean(/** @type {HTMLElement} */ (event.composedPath()[0])?.closest?.(TYPED));

@@ -5,7 +5,7 @@
 import { isWalked, nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { go as goInFlow, goOn, held, standing } from "./flow_levels.js";
+import { go as goInFlow, goOn, held, isSame, standing } from "./flow_levels.js";
 import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
 import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
@@ -89,7 +89,9 @@ export default mount("panel", style, (view) => {
     for (const [at, each] of view.figures.entries()) each.go?.(figures[at].current, true);
     return;
   }
-  const again = now === view.alike && view.beam && held(view); // it comes in other colours
+  // It comes in other colours, or while it plays with the names of its words.
+  const goesOn = now === view.alike || (view.settle && isSame(view, figures));
+  const again = goesOn && view.beam && held(view);
   view.alike = now;
   view.settle?.();
   const before = view.figures || [];

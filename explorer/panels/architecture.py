@@ -318,7 +318,18 @@ def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flo
         machine = replace(machine, words=words, lanes=race if is_kept else machine.lanes)
     name = model_name(recording)
     last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, machine, name))
-    return replace(machine, stops=(*machine.stops[:-1], last))
+    stops = tuple(_begun(each, machine.lanes) for each in machine.stops[:-1])
+    return replace(machine, stops=(*stops, last))
+
+
+def _begun(stop: FlowStop, lanes: Sequence[FlowLane]) -> FlowStop:
+    """A stop whose sentences name a token that begins a word as the beginning that it is."""
+    finding, adds = stop.finding, stop.adds
+    for lane in lanes:
+        if lane.rest:
+            name, begun = f"“{lane.label}”", f"“{lane.label}…”"
+            finding, adds = finding.replace(name, begun), adds.replace(name, begun)
+    return replace(stop, finding=finding, adds=adds)
 
 
 def _leaders(lanes: Sequence[FlowLane]) -> tuple[int, int]:
@@ -497,12 +508,20 @@ class FlowView:
             typed = self.run.recording()
             query, keys = typed.stream(way.stream.name), typed.stream(on.attention.key)
             names = {"query": query.tokens[way.token], "key": keys.tokens[self.key]}
-            links += [(WORDS("to_head", head=on.head), head), (WORDS("to_weight", **names), head)]
+            links += [(WORDS("to_head", head=on.head), head)]
+            if self.level == WEIGHT or not self.is_word_out(keys.name, self.key):
+                links += [(WORDS("to_weight", **names), head)]
         there = links[: flow_levels.deepest(focus.attention) + 1]
         return tuple(
             FlowLink(label, {**chosen, **to, "flow_level": "" if level == MODEL else level})
             for (label, to), level in zip(there, LEVELS)
         )
+
+    def is_word_out(self, stream: str, token: int) -> bool:
+        """True where the run has a token's word taken out."""
+        first = self.run.recording().streams[0].name
+        out = [each for each in self.run.edits if isinstance(each, HideWord)]
+        return any(each.token == token and (each.stream or first) == stream for each in out)
 
     @property
     def written(self) -> tuple[FlowLink, ...]:
