@@ -102,8 +102,10 @@ class AttentionQuestions:
         attend to it: both on their average, by which it leads clearly, and in total."""
         sizes = self.seen.rows.sizes.astype(np.float64)[:, None]
         can_attend = self.seen.allowed & self.seen.text_masks[0][:, None]
+        form = "source"
         if self.seen.attention.query == self.seen.attention.key:
             np.fill_diagonal(can_attend, False)
+            form = ""
         keys = [each for each in self.keys.tolist() if can_attend[:, each].sum() >= FEWEST_ROWS]
         if len(keys) < FEWEST_KEYS:
             return
@@ -119,5 +121,6 @@ class AttentionQuestions:
                 continue
             if mean[most] < CLEAR_LEAD * mean[ranked[1]]:
                 continue
-            about = self.about(RECEIVED, layer, head, interest=float(mean[most]))
+            interest = float(mean[most])
+            about = self.about(RECEIVED, layer, head, form=form, interest=interest)
             yield from most_question([self.word(each, mean[each]) for each in ranked], about)

@@ -67,6 +67,7 @@ MOST_PAIRS = 6  # pairs of words that are exchanged, one pass each
 MOST_MASKED = 6  # words that are masked, one pass each
 MOST_DRAWN = 16  # tokens on a small picture
 CLEAR = 0.5  # a weight that a head gives for a reason
+NEARLY = 0.7  # the mean weight by which nearly every word attends to one place
 SEEN = 0.05  # the largest weight over all heads that is not nothing
 LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
 SURE = 0.6  # probability of a masked word that the rest of the sentence tells
@@ -407,7 +408,7 @@ def beside(on: AskedSentence) -> Iterator[Question]:
         share = _share_at(pattern, special, on.attention.reachable, step)
         best = int(share.argmax())
         others = np.flatnonzero(share.ravel() <= share.max() - MIN_MARGIN[kind])
-        if share.max() < CLEAR or len(others) < MOST_ANSWERS - 1:
+        if share.max() < NEARLY or len(others) < MOST_ANSWERS - 1:
             continue
         # The pictures that come nearest to a diagonal, each of another kind.
         rival = [
@@ -584,6 +585,7 @@ def _order_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
         apart = between if on.causal else [at for at in on.content if at not in (one, other)]
         if not apart:
             continue
+        apart = [at for at in apart if {at - 1, at + 1}.isdisjoint((one, other))] or apart
         text, tokens = on.exchanged(one, other)
         moved = on.rerun(WithoutPositions(), text=text)
         if not on.reads(moved, tokens):
@@ -785,6 +787,8 @@ def _weights_after(
             if margin < MIN_MARGIN[SWAPPED] or max(stays, goes) < CLEAR:
                 continue
             right, wrong = ("place", "word") if stays > goes else ("word", "place")
+            if right == "word" and abs(row - weighted) == 1:
+                continue  # as one would say of a place
             about = on.question(
                 SWAPPED,
                 right,
@@ -813,7 +817,7 @@ def longer_or_shorter(on: AskedSentence) -> Iterator[Question]:
 def last_word(on: AskedSentence) -> Iterator[Question]:
     """Question whether the last word's absence changes the attention of one before it."""
     last = max(on.words)
-    rows = [at for at in on.content if at in on.rows() and at < last - 1]
+    rows = [at for at in on.content if at in on.rows() and min(on.words) < at < last - 1]
     if len(on.stream.tokens[last + 1 :]) > 2 or not rows:
         return
     text = LOOSE.sub("", on.retyped((last, "")))
@@ -984,7 +988,7 @@ def feed_forward(on: AskedSentence) -> Iterator[Question]:
     layer = int(on.draw.integers(layers))
     form = on.pick(("cannot", "same", "alone"))
     token, key = on.two(on.content)
-    if form == "alone" and on.causal:  # a later word would change nothing with the heads in, either
+    if on.causal:  # what comes later changes nothing by attention, either
         key, token = sorted((token, key))
     about = on.question(FFN, form, token=token, key=key, layer=layer, interest=1.0)
     about = replace(

@@ -90,3 +90,11 @@ const FEW = 12; // frames that are walked through by buttons too
 
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 export const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
+
+/** Move what a chart marks to a place: its guide, with a name where it had one, and a point on its first curve. @param {any} chart @param {number} x @param {string} name */
+export function guide(chart, x, name) {
+  chart.guides = [[x, chart.guides[0]?.[1] ? name : ""]];
+  const [curve, point] = chart.series;
+  if (point?.shape !== "points" || point.x.length > 1) return;
+  chart.series[1] = { ...point, x: [x], y: [curve.y[nearest([...curve.x], x)]] };
+}

@@ -2,7 +2,7 @@
 // A panel on the page: its title, its finding, its figures, and further sentences; figures can be
 // pressed, read with the arrow keys, stepped through and taken along as files.
 
-import { isWalked, nearest, placesOf } from "./axis.js";
+import { guide, isWalked, nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, held, isSame, standing } from "./flow_levels.js";
@@ -893,12 +893,4 @@ function follow(view, choice, { x = null, beside, label }, to) {
     for (const chart of charts) guide(chart, x ?? to, label);
     if (charts.length) paint(view, at);
   });
-}
-
-/** Move what a chart marks to a place: its guide, with a name where it had one, and a point on its first curve. @param {any} chart @param {number} x @param {string} name */
-function guide(chart, x, name) {
-  chart.guides = [[x, chart.guides[0]?.[1] ? name : ""]];
-  const [curve, point] = chart.series;
-  if (point?.shape !== "points" || point.x.length > 1) return;
-  chart.series[1] = { ...point, x: [x], y: [curve.y[nearest([...curve.x], x)]] };
 }

@@ -51,8 +51,9 @@ def ask(one: Question) -> str:
     """The question."""
     question = pattern(one)["ask"].format(**_parts(one))
     side = SIDES.get(one.attention, "")
-    # Where an attention is named, at the end of the sentence that asks.
-    return f"{question[:-1]}, {side}?" if side and one.kind not in NAMES_MODEL else question
+    if not side or one.kind in NAMES_MODEL:
+        return question
+    return f"{side[0].upper()}{side[1:]}: {question[0].lower()}{question[1:]}"
 
 
 def says(one: Question) -> str:
@@ -110,7 +111,7 @@ def _written(value: str | float) -> str:
     """A slot as it is written: one that has a text of its own, else a weight."""
     if isinstance(value, Written):
         return value.text
-    return value if isinstance(value, str) else hundredths(value)
+    return _plain(value) if isinstance(value, str) else hundredths(value)
 
 
 def _number(one: Question, value: float) -> str:
