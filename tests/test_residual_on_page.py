@@ -212,7 +212,10 @@ def test_a_norm_is_recomputed_and_batch_norm_moves_the_others() -> None:
         true = vector.std(), vector.mean(), np.linalg.norm(vector)
         assert shown == pytest.approx(true, rel=0.01, abs=0.005)  # 2 decimals
         assert chart.title.startswith("Layer 2, after FFN") and fixed(vector.std()) in panel.finding
-    (moves,) = residual.batch_norm(run, token=4, sublayer="2.ffn", times=5.0).figures
+    moves, both = residual.batch_norm(run, token=4, sublayer="2.ffn", times=5.0).figures
+    m = int(np.abs(at["2.ffn.normed"][4]).argmax())
+    over_tokens = (x[4, m] - x[:, m].mean()) / x[:, m].std()
+    assert both.facts[0][0] == power(float(over_tokens), 3) and f"number {m} " in both.facts[0][1]
     own, batch = zip(*(row.values[:2] for row in moves.rows if row.key != "4"))
     assert not any(own) and any(batch), "LayerNorm leaves the others where they were"
     (selected,) = [row for row in moves.rows if row.selected]

@@ -301,7 +301,7 @@ def test_in_each_phase_the_rate_that_is_drawn_rises_stays_and_falls(model: str) 
         t, fall = line.x[inside] - of.first + 1, of.steps // 5
         left = np.maximum(of.steps + 1 - t, fall / 50)
         law = of.rate * np.minimum(1, np.minimum(t / of.warm_up, left / fall))
-        np.testing.assert_allclose(line.y[inside], law, rtol=0.02)
+        np.testing.assert_allclose(line.y[inside], law)
         n += 1
     assert panel.numbers["phases"].text == f"{n}"
 

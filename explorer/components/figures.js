@@ -546,14 +546,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const height = Math.max(base, Math.min(room, base + 1.2 * rows * letter));
   const [top, foot] = [head + 1.2 * rows * letter, y + height - below];
   const up = along(ys[0], ys[1], foot, top, log_y);
-  if (y_title) pen.text(x, y + 0.6 * letter, y_title, { size: 0.85, alpha: 0.75 });
+  const pale = { size: 0.85, alpha: 0.75 };
+  if (y_title) pen.text(x, y + 0.6 * letter, y_title, pale);
   const half = pen.width(x_title, { size: 0.85 }) / 2;
   const middle = Math.max(x + half, Math.min((left + right) / 2, x + width - half));
-  pen.text(middle, y + height - 0.7 * letter, x_title, {
-    size: 0.85,
-    anchor: "middle",
-    alpha: 0.75,
-  });
+  pen.text(middle, y + height - 0.7 * letter, x_title, { ...pale, anchor: "middle" });
   for (const [value, text] of apart(labels, up, 1.1 * pen.type(0.85))) {
     pen.line(
       [
@@ -625,7 +622,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     if (of >= 0) {
       const [a, b] = [across(series[of].x[at]), up(series[of].y[at])];
       pen.frame([a - 0.5 * letter, b - 0.5 * letter, letter, letter]);
-      pen.printed(a, b, text, right);
+      if (series[of].end !== text) pen.printed(a, b, text, right);
     }
   for (const { from, row, text, style } of guided)
     if (text) pen.text(from, top + (0.5 - 1.2 * row) * letter, text, style);

@@ -29,6 +29,7 @@ from explorer.figures.kinds import (
     BarRow,
     Bars,
     Chart,
+    Facts,
     Figure,
     Frame,
     Matrix,
@@ -899,7 +900,7 @@ def batch_norm(
     return Panel(
         title=words("title", **slots),
         finding=finding,
-        figures=(_changes(selection, changed, of.name),),
+        figures=(_changes(selection, changed, of.name), *_both_norms(of)),
         table={
             "token": [f"{at} {each}" for at, each in enumerate(selection.stream.tokens)],
             of.name: changed.layer,
@@ -915,6 +916,27 @@ def batch_norm(
         file=f"batch-norm-{site}-token{token}",
         formulas=("batch-norm",),
         at={"site": site, "stream": selection.stream.name},
+    )
+
+
+def _both_norms(of: OpenedNorm) -> tuple[Facts, ...]:
+    """The component of a token that is largest after its norm, as BatchNorm and the norm itself
+    make it, without gain and bias; none where BatchNorm would divide by 0."""
+    selection, words = of.selection, sentences(CONCEPT, "batch_norm")
+    x = residual.site_vectors(selection.stream, of.place.before)
+    spread, at = x.std(axis=0), selection.token
+    if not spread.all():
+        return ()
+    m = weight_texts.largest(residual.site_vectors(selection.stream, of.place.after)[at])
+    own = residual.normalised(x[at], *of.norms.weights[of.place.site][2:])[m]
+    batch = (x[at, m] - x[:, m].mean()) / spread[m]
+    told = (("BatchNorm", batch), (of.name, own))
+    return (
+        Facts(
+            facts=tuple(
+                (power(float(each), 3), words("component", m=m, by=name)) for name, each in told
+            )
+        ),
     )
 
 
