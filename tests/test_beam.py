@@ -382,7 +382,7 @@ def test_what_an_ffn_is_called_is_plain(model: str) -> None:
         ("smollm2", "dog", "dog"),
     ],
 )
-def test_a_guess_has_the_place_and_the_chance_of_its_first_token(
+def test_a_guess_has_the_place_of_its_first_token_and_the_chance_of_all_where_a_text_goes_on(
     model: str, word: str, first: str
 ) -> None:
     run = Run(model, WAITER)
@@ -396,7 +396,14 @@ def test_a_guess_has_the_place_and_the_chance_of_its_first_token(
     token = int(band.places[band.selected])
     logits = loaded(recording).logits(recording, recording.streams[-1].name, token)
     chance = np.exp(logits - logits.max())
-    assert p == pytest.approx(float(chance[id] / chance.sum()), rel=PASSED)
+    own_chance = float(chance[id] / chance.sum())
+    both = loaded(model).tokenizer.ids([f" {word}", word])
+    ids = next(each for each in both if each[0] == id)
+    assert table["is_whole"][own] == (model != "encoder" or len(ids) == 1)
+    for n in range(1, len(ids) if table["is_whole"][own] else 1):
+        scores = loaded(model).resume(recording, token + 1).logits_after([ids[:n]])[0]
+        own_chance *= float(softmax(scores)[ids[n]])
+    assert p == pytest.approx(own_chance, rel=PASSED)
     places = [place for row, place in zip(table["row"], table["place"]) if row == "place"]
     assert places[-1] == int((logits > logits[id]).sum()) + 1
     assert len(places) == len(panel.figures[0].lanes[0].places)

@@ -309,6 +309,21 @@ def test_a_guess_has_its_row_and_its_chance_in_the_end_and_an_answer_without_one
     expect(page.locator(".panel .finding")).not_to_contain_text("Your guess")
 
 
+def test_a_guess_that_begins_as_the_models_own_word_is_another(visitor: Visitor) -> None:
+    """Of "Nepali" and "Nepalese" one token is the same, and neither its chance."""
+    page, text = visitor.page, quote_plus("Shyam grew up in Nepal, therefore he speaks fluent")
+    page.goto(f"{visitor.server}/architecture?model=decoder&text={text}")
+    page.locator(".stage .guess").fill("Nepalese")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**flow_beam=end**", timeout=60_000)
+    said = page.locator(".panel .finding")
+    expect(said).to_contain_text(re.compile("Your guess “Nepalese” has (<|[0-9])"))
+    expect(said).not_to_contain_text("is the model’s too")
+    expect(page.locator(".flow-lane", has_text="yours")).to_contain_text("Nepalese")
+    names = [each.locator("text").first.text_content() for each in page.locator(".flow-lane").all()]
+    assert len(names) == len(set(names))
+
+
 FOCUSED = """() => {
   let one = document.activeElement;
   while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
@@ -360,6 +375,42 @@ def test_enter_goes_in_after_a_press_on_a_step_and_does_not_press_it_again(
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.keyboard.press("Enter")
     expect(page.locator(HERE)).to_have_text("Layer 1")
+
+
+PART = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  return one?.getAttribute("data-at") || one?.localName;
+}"""
+
+
+def test_the_focus_stays_on_the_head_that_was_pressed_and_x_puts_it_back(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=1").page
+    page.locator(".flow-head[data-at^='head 1.'][data-at$='.7']").click()
+    page.wait_for_url("**off=1.7*")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert page.evaluate(PART).endswith(".7")
+    page.keyboard.press("x")
+    page.wait_for_url(lambda url: "off=" not in url)
+
+
+def test_enter_goes_on_in_from_a_layer_that_was_opened_by_a_press(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=1").page
+    column = page.locator(".flow-ground").nth(1).bounding_box()
+    page.mouse.click(column["x"] + column["width"] - 8, column["y"] + column["height"] - 4)
+    expect(page.locator(HERE)).to_have_text("Layer 1")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("Enter")
+    expect(page.locator(HERE)).to_have_text(re.compile("^Head "))
+
+
+def test_enter_goes_in_after_the_light_was_pressed(visitor: Visitor) -> None:
+    page = arrive(visitor, "").page
+    page.locator(".stage .light").click()
+    page.wait_for_url("**flow_beam=0**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("Enter")
+    expect(page.locator(HERE)).to_have_text(re.compile("^Layer "))
 
 
 def test_the_words_to_choose_from_move_nothing_when_they_come(visitor: Visitor) -> None:

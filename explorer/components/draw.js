@@ -445,10 +445,10 @@ export class Pen {
   /**
    * A part that can be pressed; in a file it is drawn and no more. name: a class. double: it stands
    * for another part, which has the keys and the label.
-   * @param {{ select: any[], label: string, pressed?: boolean, name?: string, double?: boolean }} what
+   * @param {{ select: any[], label: string, pressed?: boolean, name?: string, double?: boolean, part?: string }} what
    * @param {() => void} draw
    */
-  target({ select, label, pressed, name = "", double }, draw) {
+  target({ select, label, pressed, name = "", double, part }, draw) {
     if (!this.screen || this.measures) return draw();
     const button = {
       role: "button",
@@ -461,6 +461,7 @@ export class Pen {
       ...(double ? { "aria-hidden": "true" } : button),
       "data-select": JSON.stringify(select),
       "data-names": JSON.stringify(this.select),
+      "data-at": part,
     };
     this.space = " ";
     const inside = this.apart(draw);

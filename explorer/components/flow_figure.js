@@ -55,7 +55,9 @@ const SPINE = 5; // letters below which a layer shows its strongest curve alone
 const THICKEST = 1.1; // letters of a curve that brings all
 const GHOST = 0.3; // letters of a curve of a head that is switched off, at most
 const SINK = 0.35; // letters of a curve from a special token, at most
+const PALE = 0.2; // how strong that one is
 const FAINT = 0.02; // share below which a curve is not drawn
+const DOT = 2; // pixels of a dot of a curve that opposes, at least
 const [LIGHT, GLOW, BESIDE] = ["#f5a93a", 0.75, 0.5]; // of the curve that a tag tells of: its light, letters that this is wider, and how strong others are
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
 const OUT = 25; // letters of the words that come out, with the way to them
@@ -306,7 +308,8 @@ function light(pen, turned) {
 /** A part of a layer that a press opens, or where the model shows none of it brings the beam to. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {number} at @param {() => void} draw @param {any} [more] */
 function pressed(pen, figure, layer, at, draw, more = {}) {
   const label = say("layer", { layer: layer.layer });
-  const target = { pressed: isFocus(figure, layer) && figure.head < 0, ...more };
+  const part = `layer ${layer.band}.${layer.layer}`;
+  const target = { pressed: isFocus(figure, layer) && figure.head < 0, part, ...more };
   if (isAsked(figure)) return draw();
   if (figure.level) return focusing(pen, layer, "", label, draw, { target });
   const opens = figure.stops[at].levels[LAYER]?.select ?? { flow_beam: `${at}` };
@@ -467,6 +470,7 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
     label: told.filter(Boolean).join("; "),
     pressed: chosen || isOff,
     name,
+    part: `head ${layer.layer}.${attention.attention}.${head}`,
   };
   if (figure.level === 0) {
     const line = [`ZeroHead:${layer.layer}:${head}:${attention.name}`];
@@ -780,7 +784,8 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
     for (const row of of.slice(0, most).reverse()) {
       const share = widths[row];
       const pale = isGhost || isSpecial(row);
-      const dash = isGhost || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
+      const isAgainst = share < 0 && !isGhost;
+      const dots = isAgainst ? `0.1 ${0.5 * letter}` : undefined;
       const [full, most_] = [Number.isFinite(most) ? 0.35 : 1, isSpecial(row) ? SINK : Infinity];
       const thick = Math.min(most_ * letter, THICKEST * letter * Math.abs(share) * full * size);
       const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
@@ -799,12 +804,12 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
         });
       curve(pen, plan, ends[0], ends[1], pale ? look.ink : (hueOf(pen, figure, row) ?? look.ink), {
         class: isGhost ? "flow-ghost" : "flow-curve",
-        "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
+        "stroke-width": Math.max(isAgainst ? DOT : 1, Math.min(room, thick)).toFixed(1),
         "stroke-opacity": isGhost
           ? 0.4
-          : (came * (pale ? 0.3 : hueOf(pen, figure, row) ? 0.85 : 0.5)).toFixed(2),
-        "stroke-linecap": dash ? "butt" : "round",
-        "stroke-dasharray": dash,
+          : (came * (pale ? PALE : hueOf(pen, figure, row) ? 0.85 : 0.5)).toFixed(2),
+        "stroke-linecap": isGhost ? "butt" : "round",
+        "stroke-dasharray": isGhost ? `${0.4 * letter} ${0.3 * letter}` : dots,
         "data-at": isGhost ? undefined : row,
       });
     }

@@ -13,8 +13,12 @@ export const now = (view) => view.figures[view.beam.at];
 
 /** Set choices of the address; a level opens, or closes, before the page has what stands on it. @param {View} view @param {Record<string, string>} select */
 export function go(view, select) {
+  const beam = beamOf(now(view));
   open(view, select);
-  view.send("select", select);
+  const { later } = view.beam; // where the beam came to, which the address has not yet: one message says both
+  clearTimeout(later);
+  view.beam.later = undefined;
+  view.send("select", later === undefined ? select : { flow_beam: beam, ...select });
 }
 
 /** Where the beam stands, as the address says it: of what is opened before the end in its layer. @param {any} figure */
@@ -41,6 +45,18 @@ export function glide(view, before, began = performance.now()) {
   tick(performance.now());
 }
 
+/** Whether the flow on show is asked the same as one that comes in its place, under the same edits. @param {View} view @param {any[]} figures */
+export const isSame = (view, figures) => {
+  const [was, next] = [now(view), figures.find(({ kind }) => kind === "flow")];
+  const told = ({ asks, edits, bands }) =>
+    JSON.stringify([
+      asks,
+      edits,
+      bands.map((/** @type {any} */ band) => [band.rows, band.selected]),
+    ]);
+  return was?.kind === "flow" && Boolean(next) && told(was) === told(next);
+};
+
 /** Keep where the beam stands. Returns what brings it there again, where the same flow is built anew, and lets it go on. @param {View} view */
 export function held(view) {
   const { current, level } = now(view);
@@ -48,7 +64,7 @@ export function held(view) {
   return () => {
     if (level || now(view).level || current < 0) return;
     now(view).go?.(current);
-    if (plays) view.play.click();
+    if (plays && current < count(now(view))) view.play.click();
   };
 }
 

@@ -31,7 +31,7 @@ import {
 } from "./flow_question.js";
 import { GAP, isHidden, labelsOf, toggled, writtenRow } from "./flow_rows.js";
 import { fetchedRow, widthOf } from "./flow_shares.js";
-import { arrow, hearKeys, isPressed, OWN } from "./keys.js";
+import { arrow, hearKeys, isPressed, OWN, passPress } from "./keys.js";
 import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
 import { sentences } from "./sentences.js";
@@ -700,7 +700,10 @@ function lit(view, to = 0, plays = true) {
     if (plays && !still() && figure.slow.includes(to)) figure.ms = 0; // where play begins
     const isHeld = focused(view.root);
     view.rebuild();
-    if (isHeld) view.play.focus({ preventScroll: true }); // what had it is gone
+    if (isHeld) {
+      view.play.focus({ preventScroll: true }); // what had it is gone
+      passPress(view.play);
+    }
     if (view.root.getBoundingClientRect().top < 0) view.root.scrollIntoView(); // its sentence is seen
     if (!plays) return;
     if (!still()) fall(view);
@@ -711,6 +714,9 @@ function lit(view, to = 0, plays = true) {
   const cone = view.root.querySelector(".stage .cone");
   if (!cone) return open();
   const frames = ["polygon(0 50%, 0 50%, 0 50%)", "polygon(0 50%, 300% -200%, 300% 300%)"];
+  for (const each of cone.parentElement?.children || [])
+    if (each !== cone)
+      each.animate({ opacity: [1, 0] }, { duration: LIGHT_ON / 2, fill: "forwards" });
   cone.animate({ clipPath: frames }, { duration: LIGHT_ON, easing: "ease-in" }).onfinish = open;
 }
 
@@ -758,10 +764,7 @@ async function late(view, figure) {
   await new Promise((resolve) => setTimeout(resolve, PAINTED));
   if (gone.signal.aborted) return;
   try {
-    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal: gone.signal });
-    const found = answer.ok ? await answer.json() : null;
-    const table = found && { ...found.table, finding: found.finding };
-    wordsOut.set(out, table);
+    const table = await wordsWithout(out, gone.signal);
     apply(table);
     if (!table || isAsked(now(view)) || view.settle) return;
     view.beam.said = ""; // words have their colours, and what matters most is said in the end
@@ -769,6 +772,23 @@ async function late(view, figure) {
   } catch {
     if (!gone.signal.aborted) apply(null);
   }
+}
+
+/** What each word does to the answer, by the address of its panel; null where that is not known. @param {string} out @param {AbortSignal} [signal] */
+async function wordsWithout(out, signal) {
+  if (!wordsOut.has(out)) {
+    const answer = await fetch(new URL(`../../${out}`, import.meta.url), { signal });
+    const found = answer.ok ? await answer.json() : null;
+    wordsOut.set(out, found && { ...found.table, finding: found.finding });
+  }
+  return wordsOut.get(out);
+}
+
+/** Give the words of a flow their colours, in a file too. @param {View} view */
+export async function coloured(view) {
+  const flow = view.figures.find(({ kind }) => kind === "flow");
+  const table = flow.out && (await wordsWithout(flow.out).catch(() => null));
+  if (table) colour(view, flow, table);
 }
 
 /** Show the way of the reader's guess, when it is there. @param {View} view @param {any} figure */

@@ -43,7 +43,7 @@ function keepGuesses(words) {
 /** Whether the question of a lesson stands, whose answer comes in a later step. */
 export const isKept = () => /[?&]covered=/.test(bus.now.steps?.address || "");
 
-/** What a stop says, in the end behind what was guessed beside what the model says, which the bar of a lesson says too, and before what the answer comes from. @param {any} figure @param {string} finding */
+/** What a stop says, in the end before what was guessed beside it, which the bar of a lesson says too, and what the answer comes from. @param {any} figure @param {string} finding */
 export function besideGuess(figure, finding) {
   if (!figure) return finding;
   const guess = guessBesideAnswer(figure) || guessOfClass(figure);
@@ -51,7 +51,7 @@ export function besideGuess(figure, finding) {
   const { part } = stopOf(figure) || {};
   const because = isEnd(figure) && (figure.proof || part);
   const answer = part ? finding.replace(` ${part}`, "") : finding;
-  return [guess, answer, because].filter(Boolean).join(" ");
+  return [answer, guess, because].filter(Boolean).join(" ");
 }
 
 /** What the class guessed that this window leads, in the end, where its record gets what the model gives these words. @param {any} figure */
@@ -94,7 +94,7 @@ function guessBesideAnswer(figure) {
   const lane = lanes.find((/** @type {any} */ each) => isYours(figure, each));
   if (!lane) return say("other_guess", { yours });
   const { rows, selected } = bands[bands.length - 1];
-  const isSame = alike(lane.label + lane.rest, yours) && lane === lanes[0];
+  const isSame = lane === lanes[0] && !lane.isPart && alike(lane.label + lane.rest, yours);
   const isHidden = asks[2] === "hidden" && alike(rows[selected], yours);
   const kind = isSame ? "same" : isHidden ? "right" : lane.isPart ? "first" : "your";
   return say(`${kind}_guess`, { yours, token: lane.label, p: lane.text });
@@ -119,11 +119,11 @@ function laneOfGuess(figure) {
   const lane = guessed.get(guessAddress(figure));
   if (!lane) return false;
   const there = figure.lanes.find(({ id }) => id === lane.id);
-  const lanes = figure.lanes.filter((/** @type {any} */ each) => each !== there);
-  figure.lanes = [
-    ...lanes,
-    there ? { ...there, ...lane, chance: there.chance, text: there.text } : lane,
-  ].sort((a, b) => b.chance - a.chance);
+  const lanes = figure.lanes.filter((/** @type {any} */ each) => each !== there || !lane.isPart);
+  // Of a word with its own chance beside one that begins as it does the name is whole.
+  const named = there ? { ...lane, label: lane.guess, rest: "" } : lane;
+  const own = there && lane.isPart ? { ...there, guess: lane.guess, isPart: true } : named;
+  figure.lanes = [...lanes, own].sort((a, b) => b.chance - a.chance);
   return true;
 }
 
@@ -147,11 +147,13 @@ export function laneOf(table, row, guess) {
     [...table.row.keys()].filter((at) => table.row[at] === name);
   const own = of(row);
   if (!own.length) return undefined;
-  const [label, id] = [table.word[own[0]], table.id[own[0]]];
+  const [first, id] = [table.word[own[0]], table.id[own[0]]];
   const [chance, were = -1] = own.map((at) => table.probability[at]);
   const [text, was_text = ""] = own.map((at) => table.text[at]);
   const places = (/** @type {string} */ name) => of(name).map((at) => table.place[at]);
-  const starts = guess?.toLowerCase().startsWith(label.toLowerCase());
+  const starts = guess?.toLowerCase().startsWith(first.toLowerCase());
+  const isWhole = guess && table.is_whole[own[0]];
+  const label = isWhole && !starts ? guess : first;
   const rest = guess && starts ? guess.slice(label.length) : "";
   return {
     ...{
@@ -163,7 +165,7 @@ export function laneOf(table, row, guess) {
       were,
       was_text,
       guess,
-      isPart: Boolean(guess && !alike(label, guess)),
+      isPart: Boolean(guess && !alike(label, guess) && !isWhole),
     },
     ...{ places: places("place"), middles: places("middle"), was_places: places("place before") },
   };

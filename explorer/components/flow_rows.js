@@ -175,11 +175,12 @@ export function streams(pen, figure, plan) {
           );
       };
       if (isAsked(figure)) return;
+      const part = `token ${at}.${band.places[row]}`;
       if (isRest || !(band.choice || lines.length)) return draw();
       if (figure.level || !lines.length) {
         pen.select = [band.choice];
         return pen.target(
-          { select: [band.places[row]], label, pressed: chosen, name: "token" },
+          { select: [band.places[row]], label, pressed: chosen, name: "token", part },
           draw,
         );
       }
@@ -191,6 +192,7 @@ export function streams(pen, figure, plan) {
           label: told,
           pressed: isOut,
           name: "token",
+          part,
         },
         draw,
       );

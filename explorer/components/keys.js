@@ -45,13 +45,16 @@ export const OWN = "button, a, summary, g.target, [data-cells], input"; // what 
 /** @type {string | Element | undefined} what a pointer pressed last, by the name of its focus */
 let pressed;
 const nameOf = (/** @type {Element | null | undefined} */ one) =>
-  one?.getAttribute("data-focus") || one || undefined;
+  one?.getAttribute("data-focus") || one?.getAttribute("data-at") || one || undefined;
 const press = (/** @type {Event} */ event) => {
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   pressed = nameOf(target?.closest?.("button, g.target"));
 };
 addEventListener("pointerdown", press, true);
 addEventListener("keydown", ({ key }) => key === "Tab" && (pressed = undefined), true);
+
+/** Let a part that gets the focus in the place of a pressed one be pressed as that was. @param {Element} part */
+export const passPress = (part) => (pressed = pressed && nameOf(part));
 
 /** True for a part that has the focus since a pointer pressed it, and not by the keyboard. @param {Element} part */
 export const isPressed = (part) => nameOf(part) === pressed;

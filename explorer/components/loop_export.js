@@ -2,7 +2,7 @@
 // A flow as a file that moves: the picture of the SVG export, in which a light goes from layer to layer
 // for six seconds, again and again. It holds no script; where a reader wants no movement it rests.
 
-import { sheet } from "./panel_layout.js";
+import { filed } from "./panel_layout.js";
 import { tag } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -16,7 +16,8 @@ const LAYER = /<g class="flow-layer" data-at="(\d+)" data-box="([\d. -]+)">/g;
 
 /** A panel of a flow as an SVG that moves. @param {View} view @param {Look} look */
 export function loop(view, look) {
-  const svg = sheet(view, look);
+  const figures = view.figures.map((/** @type {any} */ each) => ({ ...each, note: "" }));
+  const { svg } = filed({ ...view, figures }, look, { formulas: false });
   const { level, current } = view.figures.find((/** @type {any} */ each) => each.kind === "flow");
   const last = level || current < 0 ? Infinity : current; // the light goes no further than the beam
   const boxes = [...svg.matchAll(LAYER)]

@@ -5,7 +5,7 @@
 import { isWalked, nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { go as goInFlow, goOn, held, standing } from "./flow_levels.js";
+import { go as goInFlow, goOn, held, isSame, standing } from "./flow_levels.js";
 import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
 import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked } from "./beam_figure.js";
@@ -22,7 +22,7 @@ import {
   wordOf as wordShown,
   tellVote,
 } from "./head_matrices.js";
-import { arrow, hearKeys, OWN, plainKey, stepped } from "./keys.js";
+import { OWN, arrow, hearKeys, isPressed, plainKey, stepped } from "./keys.js";
 import {
   COLUMN,
   columnsOf,
@@ -89,7 +89,9 @@ export default mount("panel", style, (view) => {
     for (const [at, each] of view.figures.entries()) each.go?.(figures[at].current, true);
     return;
   }
-  const again = now === view.alike && view.beam && held(view); // it comes in other colours
+  // It comes in other colours, or while it plays with the names of its words.
+  const goesOn = now === view.alike || (view.settle && isSame(view, figures));
+  const again = goesOn && view.beam && held(view);
   view.alike = now;
   view.settle?.();
   const before = view.figures || [];
@@ -281,8 +283,11 @@ function paint(view, at, one) {
     ),
   );
   const all = /** @type {HTMLElement[]} */ ([...box.querySelectorAll("[tabindex]")]);
-  const isSame = (/** @type {HTMLElement} */ each) => each.dataset.select === focused.select;
-  const successor = focused && ((focused.select && all.find(isSame)) || all[focused.at]);
+  // A part that has a name of its own is never another one, whatever a press on it does next.
+  const isSame = (/** @type {HTMLElement} */ { dataset }) =>
+    focused.part ? dataset.at === focused.part : dataset.select === focused.select;
+  const named = focused?.select && all.find(isSame);
+  const successor = named || (focused && !focused.part && all[focused.at]);
   if (successor && focusOf(box)?.at !== all.indexOf(successor))
     successor.focus({ preventScroll: true });
 }
@@ -358,7 +363,8 @@ function scrolled(view, at, pane, most) {
 function focusOf(box) {
   const active = /** @type {any} */ (box.getRootNode()).activeElement;
   const at = [...box.querySelectorAll("[tabindex]")].indexOf(active);
-  return at < 0 ? null : { at, select: active.getAttribute("data-select") };
+  if (at < 0) return null;
+  return { at, select: active.getAttribute("data-select"), part: active.dataset.at };
 }
 
 // ---- pressing and reading ------------------------------------------------------------------------
@@ -439,6 +445,7 @@ function key(view, event) {
     if (view.panes?.[at]) bring(view.panes[at].outer, view.panes[at].pane, cell);
     if (target.isConnected) tell(view, target, cell);
   } else if (enter && target.matches("g.target")) {
+    if (kindAt(view, target, "flow") && isPressed(target)) return; // the flow has its own keys
     event.preventDefault();
     press(view, target);
   } else if (target.matches("g.button") && !kindAt(view, target, "flow")) walk(view, target, event);

@@ -2,6 +2,7 @@
 // The Share menu: the address to copy, the headline as a picture card, and a loop of the flow.
 
 import { decode } from "./codec.js";
+import { coloured } from "./flow_player.js";
 import { loop } from "./loop_export.js";
 import { make, mount, redraw } from "./mount.js";
 import { video, videoKind, webp, withSource } from "./moving_files.js";
@@ -90,8 +91,9 @@ function asking(view) {
 
 /** The loop with the presses that take it along; another press stops it. @param {View} view @param {View} flow */
 function moving(view, flow) {
-  const svg = loop(flow, flow.look);
+  let svg = loop(flow, flow.look);
   const picture = make("img", { alt: say("moving"), src: address(svg) });
+  coloured(flow).then(() => (picture.src = address((svg = loop(flow, flow.look)))));
   const held = make("details", { open: "" }, make("summary", "", say("moving")), picture);
   const kind = videoKind();
   /** @type {[string, string, () => Promise<Blob>][]} */

@@ -318,7 +318,18 @@ def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flo
         machine = replace(machine, words=words, lanes=race if is_kept else machine.lanes)
     name = model_name(recording)
     last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, machine, name))
-    return replace(machine, stops=(*machine.stops[:-1], last))
+    stops = tuple(_begun(each, machine.lanes) for each in machine.stops[:-1])
+    return replace(machine, stops=(*stops, last))
+
+
+def _begun(stop: FlowStop, lanes: Sequence[FlowLane]) -> FlowStop:
+    """A stop whose sentences name a token that begins a word as the beginning that it is."""
+    finding, adds = stop.finding, stop.adds
+    for lane in lanes:
+        if lane.rest:
+            name, begun = f"“{lane.label}”", f"“{lane.label}…”"
+            finding, adds = finding.replace(name, begun), adds.replace(name, begun)
+    return replace(stop, finding=finding, adds=adds)
 
 
 def _leaders(lanes: Sequence[FlowLane]) -> tuple[int, int]:

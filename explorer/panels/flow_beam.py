@@ -654,7 +654,8 @@ def each_word(
     said without the word that matters most.
 
     token: of the first stream. hide: as of the flow. guess: a word, whose way through the
-    vocabulary is told in place of all this, by its first token. temperature: that a model which
+    vocabulary is told in place of all this, by its first token, with the probability of all of
+    it after a text that goes on. temperature: that a model which
     continues texts draws its words at. Raises ValueError for a model that cannot follow such an
     edit or predicts no words, where there is no word to take out, and for a guess that no token
     begins.
@@ -667,9 +668,9 @@ def each_word(
     way = whole.ways[-1]
     reading = reading_of(whole.drawn, way)
     if guess and reading is not None:
-        id = _id_of(guess[:N_LETTERS], reading)
-        of = race(shown, whole, temperature, (id,))
-        return _guessed(of, id, guess[:N_LETTERS], whole.drawn)
+        ids = _ids_of(guess[:N_LETTERS], reading)
+        of = race(shown, whole, temperature, ids[:1])
+        return _guessed(of, ids, guess[:N_LETTERS], whole.drawn)
     if reading is None or not interventions.can_follow(base, HideWord):
         raise ValueError(WORDS("no_words"))
     on = interventions.Pair(
@@ -717,7 +718,9 @@ def _rival(shown: Ways, whole: Ways, of: Race, id: int) -> list[tuple[str, Colum
     """The way of a word (id) that is none of a race, as parts of a table."""
     if id in of.core:
         return []
-    return _lane_rows(race(shown, whole, of.temperature, (id,)), id, "rival")
+    with_rival = race(shown, whole, of.temperature, (id,))
+    assert with_rival is not None
+    return _lane_rows(with_rival, with_rival.lane(id), "rival")
 
 
 def _changes(
@@ -788,42 +791,64 @@ def _drawn(p: np.ndarray, temperature: float) -> np.ndarray:
     return predictions.distribution(logits, Sampling(temperature)).drawn
 
 
-def _id_of(guess: str, reading: LensReading) -> int:
-    """The token (id) that a guessed word begins with, behind a space where one does. Raises
-    ValueError where none begins it."""
+def _ids_of(guess: str, reading: LensReading) -> tuple[int, ...]:
+    """The tokens (id) of a guessed word, behind a space where the first one begins it. Raises
+    ValueError where there are none."""
     model = loaded(reading.way.recording)
-    found = [each[0] for text in (f" {guess}", guess) if (each := model.first_token(text))]
-    label = lambda id: reading.label(id).removeprefix(CONTINUES)
-    begins = [id for id in found if label(id) and guess.startswith(label(id))]
+    texts = [each.encode("utf-8", "replace").decode("utf-8") for each in (f" {guess}", guess)]
+    found = [tuple(ids) for ids in model.tokenizer.ids(texts) if ids]
+    label = lambda ids: reading.label(ids[0]).removeprefix(CONTINUES)
+    begins = [ids for ids in found if label(ids) and guess.startswith(label(ids))]
     if not found:
         raise ValueError(WORDS("no_guess", word=guess))
     return next(iter(begins), found[0])
 
 
-def _guessed(of: Race | None, id: int, guess: str, drawn: Run) -> Panel:
-    """The way of the word that a reader guesses, by its first token (id). drawn: the run that is,
-    without edits."""
+def _guessed(of: Race | None, ids: tuple[int, ...], guess: str, drawn: Run) -> Panel:
+    """The way of the word that a reader guesses, by its first token, with its probability: of all
+    of its tokens (id) where the model can be asked for that. drawn: the run that is, without
+    edits."""
+    assert of is not None
+    lane, chances = of.lane(ids[0]), [_chance_of(of.now, ids, of.temperature)]
+    if of.before is not None:
+        chances.append(_chance_of(of.before, ids, of.temperature))
+    whole = [each for each in chances if each is not None]
+    if is_whole := len(whole) == len(chances):
+        lane = replace(lane, chance=whole[0], were=whole[-1] if of.before else lane.were)
+    first, *rest = _lane_rows(of, lane, "guess")
+    kind, columns = first
+    columns = {**columns, "is_whole": [is_whole] * len(chances)}
     return Panel(
         title=WORDS("guess_title", word=guess),
         finding="",
         figures=(),
-        table=stacked(_lane_rows(of, id, "guess"), "row"),
+        table=stacked([(kind, columns), *rest], "row"),
         file="guess",
         at={"run": drawn},
     )
 
 
-def _lane_rows(of: Race | None, id: int, name: str) -> list[tuple[str, Columns]]:
-    """The way of a further word (id) of a race through the vocabulary, as parts of a table."""
-    assert of is not None
-    lane = of.lane(id)
+def _chance_of(reading: LensReading, ids: tuple[int, ...], temperature: float) -> float | None:
+    """The probability of a word (its tokens' ids) at the end of a way; None where that of its first
+    token alone is known."""
+    if len(ids) == 1:
+        return float(reading.drawn(temperature).drawn[ids[0]])
+    if temperature != 1 or reading.asked != "next":
+        return None
+    recording, token = reading.way.recording, reading.way.token
+    found = loaded(recording).word_probabilities(recording, token, [ids])
+    return found[0] if found else None
+
+
+def _lane_rows(of: Race, lane: FlowLane, name: str) -> list[tuple[str, Columns]]:
+    """The way of a further word of a race through the vocabulary, as parts of a table."""
     chances = [lane.chance, *([lane.were] if of.before else [])]
     return [
         (
             name,
             {
                 "word": [lane.label] * len(chances),
-                "id": [id] * len(chances),
+                "id": [lane.id] * len(chances),
                 "probability": chances,
                 "text": [tenths(each) for each in chances],
             },

@@ -12,7 +12,18 @@ from explorer.analysis import anatomy, gradients, logit_lens
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
 from explorer.figures.formatting import Written, fixed, plural, power
-from explorer.figures.kinds import BarRow, Bars, Factor, Frame, Matrix, Product, Steps, factor
+from explorer.figures.kinds import (
+    BarRow,
+    Bars,
+    Factor,
+    Frame,
+    Matrix,
+    Product,
+    Steps,
+    Strip,
+    Strips,
+    factor,
+)
 from explorer.figures.kinds import matrix as matrix_values
 from explorer.panels import flow_way, spec
 from explorer.panels.choice import OPENS, Choice
@@ -282,7 +293,11 @@ def head_gradients(
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(_lengths(lengths, head), _cosines(cosines, head)),
+        figures=(
+            _lengths(lengths, head),
+            _cosines(cosines, head),
+            _gradients(of.heads[:, token], head, str(slots["query"])),
+        ),
         table={
             "head": list(range(n_heads)),
             "length of the gradient": lengths,
@@ -294,6 +309,18 @@ def head_gradients(
         formulas=("output-gradient",),
         focus=("W_O^h",),
         at={"run": read},
+    )
+
+
+def _gradients(own: np.ndarray, head: int, query: str) -> Strips:
+    """The gradient of each head's output at one token. own: (head, d_head)."""
+    words = sentences(CONCEPT, "head_gradients")
+    return Strips(
+        title=words("gradients", query=query),
+        strips=tuple(
+            Strip(words("head", head=at), each, selected=at == head) for at, each in enumerate(own)
+        ),
+        high=float(np.abs(own).max()) or 1.0,
     )
 
 
