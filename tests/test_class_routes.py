@@ -246,6 +246,28 @@ def test_students_get_the_lesson_of_the_class_without_what_is_for_its_speaker(
     assert first(ask, made["code"], student)["held"] not in ("", held)
 
 
+def test_students_have_no_step_that_tells_what_the_class_is_not_to_know_yet(
+    ask: httpx2.Client,
+) -> None:
+    """A step that says the covered word, and all after it, come when the class comes there."""
+    made = sent(ask, "start").json()
+    student = sent(ask, "join", code=made["code"]).json()["student"]
+    part, rule = {"code": made["code"], "as": student}, {k: made[k] for k in ("code", "key")}
+    covered = {"address": "/architecture?text=Hi&covered=2&token=2", "says": "Which word?"}
+    items = [covered, covered, {"address": "/architecture?text=Hi", "says": "It is soup."}]
+    items += [{"address": "/?text=Hi", "says": "soup reads it"}]
+    sent(ask, "hold", **rule, lesson={"title": "T", "items": items})
+    held = []
+    for step, known in ((1, 2), (2, 2), (3, 4), (4, 4), (1, 2)):
+        sent(ask, "move", **rule, at=f"/?lesson=lecture&lesson_step={step}")
+        got = ask.get("/class/lesson", params=part).json()["items"]
+        assert [each and each["says"] for each in got] == [
+            each["says"] if at < known else None for at, each in enumerate(items)
+        ]
+        held.append(first(ask, made["code"], student)["held"])
+    assert held[0] == held[1] == held[4] != held[2] == held[3], "a window asks for it again"
+
+
 @pytest.mark.parametrize(
     "lesson",
     [

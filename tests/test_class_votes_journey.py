@@ -112,6 +112,32 @@ def taken_home(wall: Page, folder: Path) -> list[dict[str, str]]:
 
 
 @driver.browser_test
+def test_who_presses_on_reads_no_answer_before_the_class_is_there(
+    two: tuple[Page, Page],
+) -> None:
+    """A student walks ahead while the class is asked for the hidden word: up to the last step that
+    covers it, and to the others with the teacher."""
+    wall, desk = two
+    (answer,) = [at for at, each in enumerate(LESSON.items) if "flow_beam=end" in each.address]
+    said = "".join(getattr(LESSON.items[answer], name) for name in ("says", "number"))
+    dots = desk.locator(".lesson_bar .dot")
+    expect(dots).to_have_count(len(LESSON.items))
+    for at in range(len(LESSON.items)):
+        expect(dots.nth(at)).to_be_enabled(enabled=at < answer)
+    dots.nth(answer - 1).click()
+    expect(desk.locator(".lesson_bar .where")).to_have_text(f"{answer} / {len(LESSON.items)}")
+    expect(desk.get_by_label("Next step")).to_be_disabled()
+    desk.keyboard.press("ArrowRight")
+    desk.wait_for_timeout(500)
+    expect(desk.locator(".lesson_bar .where")).to_have_text(f"{answer} / {len(LESSON.items)}")
+    assert said.strip() and said not in desk.locator("body").inner_text()
+    wall.locator(".lesson_bar .dot").nth(answer).click()
+    expect(dots.last).to_be_enabled()
+    dots.nth(answer).click()
+    expect(desk.locator(".lesson_bar .says").first).to_contain_text(said)
+
+
+@driver.browser_test
 def test_a_question_is_of_its_lesson_and_its_step(two: tuple[Page, Page]) -> None:
     """Two lessons ask the same words of one sentence, and a third asks none of them: each begins
     with its own question, which a student answers in the picture."""

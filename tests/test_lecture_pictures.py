@@ -474,7 +474,7 @@ def test_the_gradient_of_a_head_is_that_of_a_loss_through_its_rows_of_w_o(
 def test_heads_that_begin_equal_get_equal_updates_only_where_their_rows_of_w_o_are() -> None:
     run = Run("decoder", TEXT)
     panel = multi_head.head_gradients(run, **AT)
-    bars, matrix = panel.figures
+    bars, matrix, _ = panel.figures
     lengths = [row.values[0] for row in bars.rows]
     assert matrix.values[2, 2] == pytest.approx(1) and matrix.values[0, 1] < 0.9
     assert f"{max(lengths) / min(lengths):.1f} times" in panel.details[1]

@@ -31,7 +31,8 @@ def test_a_lecture_is_given_from_its_first_step_to_its_last(
     name: str, browser: object, server: str
 ) -> None:
     """On each step the wall has its headline and something below it, the speaker's window its words
-    and its question, and the phone its words; of a vote each student's answer is counted."""
+    and its question, and the phone its words; of a vote each student's answer is counted, and a
+    temperature that the wall goes to is the phone's."""
     made = lessons.on(Run("encoder", DEFAULT_TEXT), name)
     teacher, student = leading(browser, server), Visitor(browser, server, **PHONE)
     wall, phone, n = teacher.page, student.page, len(made.items)
@@ -62,6 +63,11 @@ def test_a_lecture_is_given_from_its_first_step_to_its_last(
             for one in (board, phone.locator(".follow"), speaker.locator(".class")):
                 expect(one.locator(".choice.right .words")).to_have_text(right)
                 expect(one.locator(".choice.right .count")).to_have_text("1")
+        if item.panel == "soft_lookup.temperature":
+            wall.keyboard.press("ArrowDown")
+            shown = phone.locator(f"[data-panel='{item.panel}'] output")
+            expect(shown.first).to_have_text("T = 1.1")
+            expect(board).to_contain_text("At T = 1.1")
         wall.keyboard.press("t")
         wall.keyboard.press("ArrowRight")
     for one in (teacher, student):

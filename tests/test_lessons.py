@@ -355,6 +355,34 @@ def test_a_layer_that_adds_nothing_does_what_the_answer_says(model: str) -> None
     assert ("Nothing" in said) == is_kept and ("LayerNorm behind the sum" in said) != is_kept
 
 
+def test_the_answer_names_every_head_that_changes_it_when_it_alone_is_taken_out() -> None:
+    """More than one head does on this text, and none of another kind is claimed."""
+    run = Run("encoder", "The waiter brought the soup but it was cold.")
+    (item,) = [
+        each for each in lessons.on(run, "lecture").items if each.heading == "The model’s answer"
+    ]
+    word = next(
+        at for at, each in enumerate(run.recording().streams[0].tokens) if each.strip() == "it"
+    )
+    id = run.recording().streams[0].ids[word]
+    turning = set()
+    for layer, head in np.ndindex(run.recording().attention[0].pattern.shape[:2]):
+        edited = run.under((edits.HideToken(word), edits.ZeroHead(layer, head))).recording()
+        if int(run.loaded.logits(edited, "encoder", word).argmax()) != id:
+            turning.add((head, layer))
+    told = item.answer.partition("was taken out by itself. ")[2]
+    assert told.startswith(f"{len(turning)} change the answer")
+    named = {(int(h), int(la)) for h, la in re.findall(r"head (\d+) of layer (\d+)", told)}
+    assert named == turning and len(turning) > 1
+
+
+def test_a_head_that_was_not_taken_out_is_not_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lessons, "MOST_WORK", 0)
+    items = lessons.on(Run("encoder", "The baker sold the bread because it was fresh."), "lecture")
+    (item,) = [each for each in items.items if each.heading == "The model’s answer"]
+    assert item.answer.endswith("one of them may change it as well.")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "text"), list(product(MODELS, (*TEXTS, OPENING_TEXT))))
 def test_where_scores_grow_or_shrink_weights_are_seen_to_change(model: str, text: str) -> None:
@@ -742,6 +770,22 @@ def test_a_worksheet_has_pictures_questions_and_answers_at_its_end() -> None:
     assert all(each.question in text for each in asked)
     assert text.index(asked[-1].question) < text.index("Answers") < text.index(asked[0].answer)
     assert "Name:" in text
+
+
+def test_a_worksheet_asks_each_question_once_and_letters_the_answers_of_a_vote() -> None:
+    """A step whose words end in the question of its vote has it once; one that leads to the sheet
+    is its question alone."""
+    made = lessons.on(Run("encoder", OPENING_TEXT), "lecture")
+    sheet = opened_text(worksheet.document(made))
+    votes = [each for each in made.items if each.choices]
+    assert votes and all(item.question not in sheet for item in votes)
+    for item in votes:
+        for letter, option in zip("ABCD", item.choices):
+            assert f"{letter}: {option}" in sheet
+        assert f"{'ABCD'[int(item.right)]}: {item.answer}" in sheet
+    (last,) = [each for each in made.items if each.link]
+    assert f"{len(made.items)}. {last.question}" in sheet
+    assert last.heading not in sheet and last.says not in sheet
 
 
 def test_a_step_whose_picture_cannot_be_made_has_its_words_alone() -> None:

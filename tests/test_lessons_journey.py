@@ -294,11 +294,12 @@ def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server:
         assert not one.wrong(), one.errors
 
 
-@pytest.mark.parametrize("name", ["three-minutes", "first-attention"])
+@pytest.mark.parametrize("name", ["three-minutes", "first-attention", "lecture"])
 def test_a_worksheet_prints_whole_with_its_answers_on_a_page_of_their_own(
     name: str, browser: object, tmp_path: Path
 ) -> None:
-    """No row is cut, nothing to press is printed, and a dark screen prints on white."""
+    """No row is cut, nothing to press is printed, a step's words, picture and question are on one
+    page, and a dark screen prints on white."""
     pdfium = pytest.importorskip("pypdfium2")
     made = lessons.on(Run("encoder", DEFAULT_TEXT), name)
     file = tmp_path / "sheet.html"
@@ -321,8 +322,16 @@ def test_a_worksheet_prints_whole_with_its_answers_on_a_page_of_their_own(
     before = " ".join(" ".join(pages[: answers[0]]).split())
     after = " ".join(" ".join(pages[answers[0] :]).split())
     for at, item in enumerate(made.items, 1):
-        assert f"{at}. {item.heading}" in before
+        heading = f"{at}. {item.question if item.link else item.heading}"
+        assert before.count(heading) == 1, heading
         assert not item.answer or (item.answer in after and item.answer not in before)
+        (own,) = [" ".join(each.split()) for each in pages if heading in " ".join(each.split())]
+        asked = [item.question] if not item.choices else [f"D: {item.choices[3]}"]
+        assert all(each in own.partition(heading)[2] for each in asked if not item.link), heading
+        assert not item.choices or f"{at}. {'ABCD'[int(item.right)]}: {item.answer}" in after
+    assert not re.search(r"\d of \d+ (rows|columns|tokens|numbers)", before), "all is drawn"
+    assert not re.search(r"\bmenu\b|\bpress\b|uncovers|▶", before), "a sheet has no widgets"
+    assert len(pages) <= (len(made.items) + 1) // 2 + 4, "two steps share a page where they can"
     for each in pages:  # a heading is never the last thing on a page
         last = each.strip().splitlines()[-1]
         assert not any(last.endswith(item.heading) for item in made.items)

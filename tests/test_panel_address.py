@@ -41,7 +41,7 @@ from explorer.figures.figure_export import Sheet
 from explorer.panels import address, interventions, spec
 from explorer.panels.choice import choices_of, parameters
 from models.contract.edits import WithoutPositions, ZeroHead
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_MODEL, DEFAULT_TEXT, OPENING_TEXT
 from models.runtime import caching
 from models.runtime.cache import Cache
 from models.runtime.caching import loaded
@@ -336,6 +336,15 @@ def test_a_worksheet_is_had_by_its_lesson_and_any_text_is_data(ask: TestClient) 
     for word in ("99", "9" * 5000, "-1", "x", "\u0663"):  # no place of a word: the lesson's own
         query = urlencode({"text": "The cat sat on the mat.", "lesson_word": word})
         assert ask.get(f"/worksheet/three-minutes?{query}").status_code == 200
+
+
+def test_the_address_on_the_last_wall_is_a_worksheet_when_it_is_typed(ask: TestClient) -> None:
+    """It has no text: the sheet is of the sentence that the app opens on."""
+    said, led = (
+        ask.get(f"/worksheet/lecture{query}")
+        for query in ("", f"?{urlencode({'text': OPENING_TEXT, 'model': DEFAULT_MODEL})}")
+    )
+    assert said.status_code == 200 and said.content == led.content
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ from explorer.app.state import models as server_models
 from explorer.components import codec
 from explorer.figures import csv as csv_files
 from explorer.figures.formatting import fixed, hundredths, percent, signed, tenths
+from explorer.figures.kinds import Steps
 from explorer.panels import address, attribution, choice, predictions, spec
 from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
@@ -138,6 +139,25 @@ def made(name: str, run: Run, **choices: Any) -> Panel | str:
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
     texts = TEXT, *(HOSTILE if model == "encoder" else AWKWARD).values()
     check(name, model, *in_turn([text_of(name, each) for each in texts], 6, name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_frame_that_is_walked_to_is_the_one_that_its_address_opens(name: str) -> None:
+    """What a slider says of a frame is a value of its choice: an address, and so a class, can hold
+    where it stands."""
+    run = Run(model_of(name), text_of(name))
+    panel = made(name, run)
+    figures = () if isinstance(panel, str) else panel.figures
+    known = {each.name for each in spec.choices_by_panel()[name]}
+    for place, steps in enumerate(figures):
+        if not isinstance(steps, Steps) or steps.choice not in known or len(steps.frames) == 1:
+            continue
+        for frame in steps.frames[:: max(1, len(steps.frames) // 3)]:
+            words = {steps.choice: frame.key or frame.label}
+            opened = address.from_words(name, run, words).figures[place]
+            assert isinstance(opened, Steps)
+            assert opened.frames[opened.current].label == frame.label, words
 
 
 @needs_smollm2

@@ -104,7 +104,7 @@ def _score(value: float, part: str) -> str:
 
 def _divided(opened: WeightBreakdown, score: str) -> tuple[str, str, str]:
     """q . k, its divisor and what is added in the fewest decimals with which they make the score,
-    the divisor as a number and as √d_head."""
+    the divisor as a number and as √d_k."""
     dot, added = float(opened.dots[opened.key]), float(opened.added[opened.key])
     for many in range(LEAST, MOST_DIGITS):
         texts = aligned(dot, many), aligned(added, many)

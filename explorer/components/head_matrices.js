@@ -284,7 +284,10 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const legend = (2 + 1.3 * Math.max(0, titles.length - 1)) * letter;
   const room = (width - down) / perLine - gap;
   const idle = hasIdle(figure, which);
-  const pale = idle ? pen.lines(says.pale, width, { size: 0.85 }) : [];
+  const legendOf = (/** @type {string} */ counted) =>
+    idle ? pen.lines(`${counted} ${says.pale}`, width, { size: 0.85 }) : [];
+  const pale = legendOf(says?.words);
+  let written = 0; // words below heads
   const notes = pale.length + (pen.least && says?.all ? 1 : 0); // how many weights a pixel stands for
   const most = (height - legend - across - 1.4 * letter * notes) / lines - label - lead;
   const wide = Math.max(
@@ -379,6 +382,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       const fits = Math.min(1, style.room / pen.width(shown, style)); // a little smaller, not cut
       const size = fits < SMALLEST ? style.size : style.size * fits;
       pen.text(spot, line + high + 0.62 * letter, shown, { ...style, size });
+      written += 1;
     };
     const part = {
       select: [`${layer}`, `${head}`],
@@ -412,7 +416,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       line(words, { fill: look.primary, bold: true }),
     );
   }
-  pale.forEach((text) => line(text, { alpha: 0.75 }));
+  (written ? pale : legendOf(says?.counted)).forEach((text) => line(text, { alpha: 0.75 }));
   if (offers && (idle || (figure.all && names.length < MANY))) {
     const words = idle ? says.whole : says.awake;
     pen.select = ["all"];

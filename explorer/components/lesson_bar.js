@@ -17,7 +17,7 @@ import { lettered } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string, picture?: string, link?: string, formula: string, typeset?: import("./formula.js").Node | null }} Item */
-/** @typedef {{ id?: string, is_own?: boolean, title: string, minutes?: number, items: Item[] }} Lesson */
+/** A lesson; of a student's, steps that tell what the class is not to know yet are null. @typedef {{ id?: string, is_own?: boolean, title: string, minutes?: number, items: Item[] }} Lesson */
 
 const say = sentences("lesson");
 
@@ -113,7 +113,7 @@ async function fetched({ code, student }) {
   const { title, items } = await answer.json();
   return {
     title,
-    items: items.map((/** @type {Partial<Item>} */ each) => ({ ...EMPTY, ...each })),
+    items: items.map((/** @type {Partial<Item> | null} */ each) => each && { ...EMPTY, ...each }),
   };
 }
 
@@ -133,7 +133,7 @@ const placeOf = ({ root }) =>
 
 /** Go to a step; false where there is none. @param {View} view @param {number} to */
 function walk(view, to) {
-  if (to < 0 || to >= lessonOf(view).items.length) return false;
+  if (!lessonOf(view).items[to]) return false;
   view.want = to;
   draw(view);
   go(addressOf(view, to));
@@ -169,17 +169,19 @@ function draw(view) {
   const says = make("p", { class: "says", dir: "auto" }, ...lettered(item.says));
   if (item.number) says.append(make("b", "number", item.number));
   says.append(...lettered(item.rest));
-  const dots = items.map((/** @type {Item} */ one, /** @type {number} */ at) =>
+  const dots = items.map((/** @type {Item | null} */ one, /** @type {number} */ at) =>
     make("button", {
       class: "dot",
-      title: one.heading,
-      "aria-label": `${at + 1}. ${one.heading}`,
+      title: one?.heading,
+      "aria-label": `${at + 1}. ${one?.heading ?? say("kept")}`,
+      ...(one ? {} : { disabled: "" }),
       "aria-current": at === want ? "step" : undefined,
       data: { focus: `dot ${at}` },
       onclick: () => walk(view, at),
     }),
   );
-  rove(dots, { current: want, columns: 1, go: (at) => walk(view, at) });
+  const known = dots.filter((_, at) => items[at]);
+  rove(known, { current: want, columns: 1, go: (at) => walk(view, at) });
   const step = (
     /** @type {number} */ one,
     /** @type {string} */ label,

@@ -880,7 +880,7 @@ function move(view, at, to) {
 }
 
 /** Mark a frame in the charts beside its slider, and show its matrix in the place of the one there. @param {View} view @param {string} choice @param {any} frame @param {number} to its number */
-function follow(view, choice, { x = null, beside }, to) {
+function follow(view, choice, { x = null, beside, label }, to) {
   view.figures.forEach((/** @type {any} */ figure, /** @type {number} */ at) => {
     if (!choice) return;
     if (figure.kind === "matrix" && figure.follows === choice && beside) {
@@ -890,7 +890,15 @@ function follow(view, choice, { x = null, beside }, to) {
       return;
     }
     const charts = [figure, ...(figure.figures || [])].filter((one) => one.follows === choice);
-    for (const chart of charts) chart.guides = [[x ?? to, ""]];
+    for (const chart of charts) guide(chart, x ?? to, label);
     if (charts.length) paint(view, at);
   });
+}
+
+/** Move what a chart marks to a place: its guide, with a name where it had one, and a point on its first curve. @param {any} chart @param {number} x @param {string} name */
+function guide(chart, x, name) {
+  chart.guides = [[x, chart.guides[0]?.[1] ? name : ""]];
+  const [curve, point] = chart.series;
+  if (point?.shape !== "points" || point.x.length > 1) return;
+  chart.series[1] = { ...point, x: [x], y: [curve.y[nearest([...curve.x], x)]] };
 }

@@ -190,7 +190,7 @@ export function filed(view, look, sheet = {}) {
     top += 12;
   }
   top += (isNarrow ? column : row)(pen, figures, { x: margin, y: top, width: room }) + 16;
-  const formulas = sheet.formulas === false ? [] : onShow(header.formulas, figures);
+  const formulas = sheet.formulas === false ? [] : formulasOf(header.formulas, figures);
   if (formulas.length) top += formulaRows(pen, formulas, { x: margin, y: top, width: room }) + 12;
   const below = caption ? header.caption : [];
   for (const line of below.flatMap((/** @type {string} */ each) =>
@@ -206,7 +206,7 @@ export function filed(view, look, sheet = {}) {
 }
 
 /** The formulas of a panel, of one that is walked through those of the frame on show. @param {import("./formula.js").Formula[]} formulas @param {any[]} figures */
-function onShow(formulas = [], figures) {
+export function formulasOf(formulas = [], figures) {
   const walked = figures.find(({ frames }) => frames);
   return besideFrame(formulas, walked?.frames[walked.current]);
 }

@@ -606,7 +606,8 @@ function presentPanel(view, own) {
   const finding = step && (isOwn || !/\d/.test(said)) ? step : whole;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
-  filled(view.caption, isOwn && ownWords ? [ownWords] : captions(header.caption), " · ");
+  const of = captions(header.caption).filter((line) => !heading || !OF_LESSON.test(line));
+  filled(view.caption, isOwn && ownWords ? [ownWords] : of, " · ");
   if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
   // The picture has its part of the screen; where numbers would take of that, one formula has them,
   // or they come on a press.
@@ -658,6 +659,8 @@ function filled(element, parts, between) {
     if (element.scrollHeight <= element.clientHeight + 1) return;
   }
 }
+
+const OF_LESSON = /^Text: |edits: none$/; // lines that are the same on each of its steps, whose room numbers take
 
 /** The lines of a caption by what a room needs first: model and edits of each side, the text, the rest. @param {string[]} lines */
 function captions(lines) {

@@ -293,25 +293,16 @@ export function relay(
     else pen.text(middle(at), place, word, { anchor: "end", turn: -90, room: names });
   });
   const written = pen.width(text, BOLD) / 2;
-  pen.text(
-    Math.max(b, x + written),
-    base - Math.max(4, Math.min(1, values[0]) * full) - 0.8 * letter,
-    text,
-    {
-      bold: true,
-      fill: look.primary,
-      anchor: "middle",
-      halo: true,
-    },
-  );
+  const place = Math.max(b, x + written + 0.5 * letter); // with room for its frame
+  pen.text(place, base - Math.max(4, Math.min(1, values[0]) * full) - 0.8 * letter, text, {
+    bold: true,
+    fill: look.primary,
+    anchor: "middle",
+    halo: true,
+  });
   const high = base - Math.max(4, Math.min(1, values[0]) * full) - 1.5 * letter;
   if (framed.some(([, at]) => at === 0))
-    pen.frame([
-      Math.max(b, x + written) - written - 0.3 * letter,
-      high,
-      2 * written + 0.6 * letter,
-      1.4 * letter,
-    ]);
+    pen.frame([place - written - 0.3 * letter, high, 2 * written + 0.6 * letter, 1.4 * letter]);
   const under = row + node / 2 + 0.5 * letter + foot;
   pen.text(x + width / 2, under + 0.2 * letter, state, { ...STYLE, anchor: "middle", room: width });
   return under + letter - y;

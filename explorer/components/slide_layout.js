@@ -111,13 +111,9 @@ export function laid({ header, figures, look }, room, small, large = LARGE) {
     new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small));
   const { list, shares, omitted, type } = readable(pen, figures, room, says, small);
   const foot = footOf(pen(type), omitted, room.width);
+  let took = 0;
   const draw = (/** @type {Pen} */ made) => {
-    const took = row(
-      made,
-      list,
-      { x: 0, y: 0, width: room.width, height: room.height - foot },
-      shares,
-    );
+    took = row(made, list, { x: 0, y: 0, width: room.width, height: room.height - foot }, shares);
     return took <= room.height - foot + 0.5 && made.right <= room.width + 1;
   };
   const first = pen(type).probe();
@@ -140,7 +136,8 @@ export function laid({ header, figures, look }, room, small, large = LARGE) {
     }),
   );
   const { parts, texts } = made;
-  return { svg: parts.join(""), texts, omitted: made.omitted, height: room.height };
+  const height = lines.length ? room.height : Math.min(took, room.height);
+  return { svg: parts.join(""), texts, omitted: made.omitted, height };
 }
 
 const SMALLER = { size: 0.85 };

@@ -50,10 +50,17 @@ async function parts(main, data) {
         class: `${part.kind} ${part.look || ""}`,
         data: { part: part.component || part.kind },
       });
-      main.children[part.column].append(box);
+      placeOf(part, main.children[part.column]).append(box);
       return await KINDS[part.kind](part, box, blocks);
     }),
   );
+}
+
+/** Where a part stands: a step of a worksheet with its picture and its question in one box, which no page divides. @param {Part} part @param {Element} column */
+function placeOf({ kind, look }, column) {
+  if (look === "step") return column.appendChild(make("div", "whole"));
+  const last = column.lastElementChild;
+  return last?.matches(".whole") && (kind === "view" || look === "asked") ? last : column;
 }
 
 /** The data of a sheet as it was before it was packed into the page. @param {number} at */

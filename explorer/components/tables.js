@@ -12,6 +12,7 @@ const TEXT = 6; // letters of a text that may end in an ellipsis
 const SMALL = 0.85; // the type of the names of columns, in letters
 const [LINES, LINE] = [3, 1.1]; // of a cell of a table on a screen at most, and letters of height of each
 const GAP = 0.8; // letters between two blocks
+const FRAMED = 1.25; // letters of height of a frame around a number: it touches no digit
 
 /** Whether a text is a number, which is never cut. @param {string} text */
 const isNumber = (text) => /^\P{L}{0,3}\d/u.test(text) && text.length < 16;
@@ -188,7 +189,8 @@ export function bars(
     });
     if (framed.some(([row, column]) => row === which && column === at)) {
       const wide = pen.width(row.texts[at] ?? "", { bold: true }) + 0.4 * letter;
-      pen.frame([beside - 0.2 * letter, middle - 0.45 * pitch, wide, 0.9 * pitch]);
+      const high = Math.max(0.9 * pitch, FRAMED * letter); // rows of a slide stand closer
+      pen.frame([beside - 0.2 * letter, middle - high / 2, wide, high]);
     }
   }
 }

@@ -609,7 +609,7 @@ def reasons(
     width = len(opened.q)
     divisor = weight_texts.texts(opened).divisor
     is_root = np.isclose(opened.divisor, sqrt(width))
-    root = f"√d_head = √{width} = {divisor if is_root else fixed(sqrt(width))}"
+    root = f"√d_k = √{width} = {divisor if is_root else fixed(sqrt(width))}"
     if opened.divisor_edit is not None:
         scale = words("edited_scale", edit=opened.divisor_edit)
     elif opened.divisor == 1 and width != 1:

@@ -41,6 +41,8 @@ SENTENCE_ENDS = re.compile(r"(?<=[.?!]) ")
 HALF = 0.5  # of a probability, from which on it is lost in a vote
 MIDDLING = 0.8  # of a weight: above it hardly anything changes when the scores grow
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
+MOST_WORK = 2e10  # parameters times tokens, of the passes that take each head out by itself
+MOST_NAMED = 4  # heads in a sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +137,8 @@ def _items(
         if place is not None and ANSWERS.search(f"{each}"):
             place = None
         if place is None:
+            if "{each_out}" in f"{each}":
+                slots["each_out"] = _each_out(run, of)
             item = _item(each, slots, at, run)
         else:
             item = _item(each, covered, {**at, "covered": str(place)}, run)
@@ -472,7 +476,7 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
 # A step with one of these says what the model predicts.
 OF_ANSWER = (
     *("answer", "probability", "piece", "brought", "begun", "rival"),
-    *("ablated", "ablated_why"),
+    *("ablated", "each_out"),
 )
 ANSWERS = re.compile(rf"\{{({'|'.join(OF_ANSWER)})\}}")
 OF_VOTES = (
@@ -488,8 +492,8 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
     where it is hidden; piece: the probability of the answer's first piece."""
     if run.loaded.capabilities.no_readout:
         return dict.fromkeys(OF_PREDICTION, "")
-    hides = flow_way.can_hide(run, {"token": of.token})
-    drawn = run.under((HideToken(of.token),)) if hides else run
+    drawn = _drawn(run, of)
+    hides = drawn is not run
     prediction = prediction_at(drawn, of.query)
     answer, probability = prediction.answer
     return {
@@ -501,9 +505,16 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "brought": _brought(drawn, of, prediction.words[0].id),
         "begun": _begun(prediction),
         "rival": prediction.unmarked(prediction.labels[prediction.words[1].id]),
-        **_ablated(drawn, of, prediction),
+        "ablated": _ablated(drawn, of, prediction),
         **_votes(run, drawn, of, prediction),
     }
+
+
+def _drawn(run: Run, of: Hero) -> Run:
+    """The run whose prediction a lesson tells: with its word hidden where the model fills it in,
+    else the run itself."""
+    hides = flow_way.can_hide(run, {"token": of.token})
+    return run.under((HideToken(of.token),)) if hides else run
 
 
 def _without(drawn: Run, of: Hero, layer: int, head: int) -> Prediction | None:
@@ -516,20 +527,39 @@ def _without(drawn: Run, of: Hero, layer: int, head: int) -> Prediction | None:
         return None
 
 
-def _ablated(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
-    """The model's prediction without the head that a lesson follows, in a sentence, and why; "" for
-    both where the head cannot be taken out."""
+def _ablated(drawn: Run, of: Hero, before: Prediction) -> str:
+    """The model's prediction without the head that a lesson follows, in a sentence; "" where the
+    head cannot be taken out."""
     after = _without(drawn, of, of.layer, of.head)
     if after is None:
-        return dict.fromkeys(("ablated", "ablated_why"), "")
+        return ""
     answer, probability = after.answer
-    stays = before.words[0].id == after.words[0].id
-    name = "stays" if stays else "turns"
+    name = "stays" if before.words[0].id == after.words[0].id else "turns"
     slots = {"answer": before.answer[0], "other": answer, "before": before.answer[1]}
-    return {
-        "ablated": WORDS(f"ablated_{name}", after=probability, **slots),
-        "ablated_why": WORDS(f"ablated_{name}_why", **slots),
-    }
+    return WORDS(f"ablated_{name}", after=probability, **slots)
+
+
+def _each_out(run: Run, of: Hero) -> str:
+    """Which heads change the model's answer when they are taken out one at a time, in a sentence,
+    or that this was not measured: it takes a pass for each."""
+    drawn = _drawn(run, of)
+    layers, heads = of.attention.pattern.shape[:2]
+    card, recording = run.loaded.card, run.recording()
+    if card.n_parameters * layers * heads * len(recording.streams[0].tokens) > MOST_WORK:
+        return WORDS("not_each_out")
+    id = prediction_at(drawn, of.query).words[0].id
+    after = {place: _without(drawn, of, *place) for place in np.ndindex(layers, heads)}
+    if None in after.values():
+        return ""
+    turning = [place for place, one in after.items() if one and one.words[0].id != id]
+    numbers = flow.layer_numbers(of.attention)
+    named = [WORDS("a_head", head=h, layer=numbers[at]) for at, h in turning]
+    own = turning == [(of.layer, of.head)]
+    name = "own" if own else ("none", "one", "some")[min(len(turning), 2)]
+    if len(named) > MOST_NAMED:
+        named, name = named[:MOST_NAMED], "many"
+    slots = {"n": layers * heads, "turning": len(turning), "heads": ", ".join(named)}
+    return WORDS(f"each_out_{name}", **slots)
 
 
 def _votes(run: Run, drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:

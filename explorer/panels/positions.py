@@ -904,7 +904,7 @@ WIDTH = Choice(
     suits=_own_width,
     when=_has_sinusoids,
 )
-PAIR = Choice(_pairs, "Pair of dimensions, i", suits=_suited_pair)
+PAIR = Choice(_pairs, "Pair of dimensions, m", suits=_suited_pair)
 Places = Annotated[int, N_PLACES]
 Width = Annotated[int | None, WIDTH]
 
@@ -989,7 +989,7 @@ def encoding(
                 degrees=power(float(360 * (n - 1) / turns[-1]), 4),
             ),
         ),
-        caption=(words("caption", n=n, d=d),),
+        caption=(words("caption", last=n - 1, d=d),),
         file=f"positions-{n}x{d}-pair{pair}",
         formulas=("sinusoids",),
         numbers=numbers,
@@ -1068,7 +1068,7 @@ def _learned_encoding(runs: PositionRuns, n: int, framed: int) -> Panel:
             sinusoid=f"{(d / 2) ** 0.5:.2f}",
             n=f"{len(whole):,}",
         ),
-        caption=(words("caption", n=len(table)),),
+        caption=(words("caption", last=len(table) - 1),),
         file="positions-learned",
     )
 
@@ -1115,7 +1115,7 @@ def distance(run: Run, n: Places = 64, width: Width = None, stream: FirstStream 
             last=n - 1,
             far=fixed(float(products.law[-1]), 3),
         ),
-        caption=(words("caption", n=n, d=d),),
+        caption=(words("caption", last=n - 1, d=d),),
         file=f"positions-products-{n}x{d}",
         formulas=("position-products",),
         at={"width": d, "shift": 1},

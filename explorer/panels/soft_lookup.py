@@ -58,6 +58,7 @@ REFUSALS = sentences("soft_lookup", "refusals")
 
 CONCEPT = "soft_lookup"
 N_ROWS = 12  # keys that are listed one by one
+LOOK = "look_temperature"  # in an address
 COLDEST, HOTTEST = 0.01, 100.0  # of the slider, between exactly 0 and exactly infinity
 TENTHS = tuple(round(0.1 * n, 1) for n in range(1, 20))
 TEMPERATURES = (
@@ -95,9 +96,7 @@ def temperature(
     layer: LookupLayer = OPENS,
     head: LookupHead = OPENS,
     token: LookupQuery = OPENS,
-    t: Annotated[
-        float, Choice(name="look_temperature", accepts=is_temperature, help="the temperature")
-    ] = 1.0,
+    t: Annotated[float, Choice(name=LOOK, accepts=is_temperature, help="the temperature")] = 1.0,
     attention: FirstAttention = OPENS,
 ) -> Panel:
     """One query's row as a soft lookup at every temperature from 0 to infinity, beside the hard
@@ -121,26 +120,25 @@ def temperature(
     frames = tuple(
         _temperature_frame(selection, each, result, order) for each, result in zip(steps, lookups)
     )
+    current = steps.index(t)
+    on = min(max(current, 1), len(steps) - 2)  # 0 and ∞ stand at the ends of the axis
+    distances = np.array([each.relative for each in lookups[1:-1]])
     curve = Chart(
         title=words("curve"),
         series=(
-            Series(
-                "",
-                np.array(steps[1:-1]),
-                np.array([each.relative for each in lookups[1:-1]]),
-                main=True,
-            ),
+            Series("", np.array(steps[1:-1]), distances, main=True),
+            Series("", np.array([steps[on]]), distances[on - 1 : on], main=True, shape="points"),
         ),
         x_title="temperature T",
         y_title="|soft − hard| / |hard|",
         log_x=True,
-        guides=((1.0, "T = 1"),),
+        guides=((steps[on], frames[current].label),),
+        follows=LOOK,
     )
-    current = steps.index(t)
     return Panel(
         title=words("title"),
         finding=frames[current].sentence,
-        figures=(Steps(frames=frames, current=current, choice="look_temperature"), curve),
+        figures=(Steps(frames=frames, current=current, choice=LOOK), curve),
         table=soft_lookup.row_table(
             selection.attention, *selection.at, t, selection.axes.keys, allowed
         ),
@@ -210,6 +208,8 @@ def _temperature_frame(
             weight=hundredths(float(weights[result.key])),
             distance=percent(result.relative),
         ),
+        key=f"{t:g}",
+        x=min(max(t, COLDEST), HOTTEST),
         formulas=(f"tempered@{t:g}",),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from string import ascii_uppercase
 from urllib.parse import parse_qsl, urlsplit
 
 from explorer.analysis.measure import Untestable
@@ -27,24 +28,27 @@ UNSHOWN = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, Un
 def document(lesson: Lesson) -> Document:
     """A lesson as one HTML document to print, each text where the steps on it begin. A step without
     a picture, whose picture cannot be made here, or that comes after `MOST_PICTURES`, has its words
-    alone."""
+    alone; one that leads to this sheet has its question alone."""
     lines: list[Line] = [("p", WORDS("name"))]
     parts: list[Part] = [TextLines(lines, column=2, look="name")]
+    answers: list[Line] = []
     pictures = 0
     text = ""
     for at, item in enumerate(lesson.items, 1):
-        if (own := _chosen(item).get("text", text)) != text:
+        if item.link and not item.question:
+            continue
+        if not item.link and (own := _chosen(item).get("text", text)) != text:
             text = own
             parts.append(TextLines([("blockquote", _text_shown(item, text))], column=2))
-        parts.append(TextLines(_step(at, item), column=2, look="step"))
-        if pictures < MOST_PICTURES and (panel := pictured(item)) is not None:
+        parts.append(TextLines(_said(at, item), column=2, look="step"))
+        drawn = not item.link and pictures < MOST_PICTURES
+        if drawn and (panel := pictured(item)) is not None:
             pictures += 1
             parts.append(View("panel", panel.encode(), column=2))
-    answers: list[Line] = [
-        ("p", WORDS("number", at=at, heading=item.answer))
-        for at, item in enumerate(lesson.items, 1)
-        if item.answer
-    ]
+        if item.question:
+            parts.append(TextLines(_asked(item), column=2, look="asked"))
+        if item.answer:
+            answers.append(("p", WORDS("number", at=at, heading=_lettered_answer(item))))
     if answers:
         lines = [("h2", WORDS("answers")), *answers]
         parts.append(TextLines(lines, column=2, look="answers"))
@@ -81,14 +85,37 @@ def _text_shown(item: Item, text: str) -> str:
         return text
 
 
-def _step(at: int, item: Item) -> list[Line]:
-    """The heading of a step, what is said there, and its question with room for an answer."""
-    question = f"{item.says}{item.number}{item.rest}"
-    lines: list[Line] = [("h2", WORDS("number", at=at, heading=item.heading))]
-    lines += [("p", each) for each in (question, item.formula) if each]
-    if item.question:
-        lines += [("p", item.question), ("p", WORDS("space")), ("hr", ""), ("hr", "")]
-    return lines
+def _said(at: int, item: Item) -> list[Line]:
+    """The heading of a step and its words; of one that leads to this sheet its question alone."""
+    heading = item.question if item.link else item.heading
+    says = "" if item.link else _told(item)
+    lines: list[Line] = [("h2", WORDS("number", at=at, heading=heading))]
+    return lines + [("p", each) for each in (says, item.formula) if each]
+
+
+def _told(item: Item) -> str:
+    """The words of a step with its number in their place."""
+    return f"{item.says}{item.number}{item.rest}".strip()
+
+
+def _asked(item: Item) -> list[Line]:
+    """The question of a step where its words do not ask it, what it is answered by, and room to
+    write."""
+    is_asked = item.link or (item.choices and _told(item).endswith("?"))
+    lines: list[Line] = [] if is_asked else [("p", item.question)]
+    lines += [
+        ("p", WORDS("option", letter=letter, option=option))
+        for letter, option in zip(ascii_uppercase, item.choices)
+    ]
+    return [*lines, ("p", WORDS("space")), ("hr", ""), ("hr", "")]
+
+
+def _lettered_answer(item: Item) -> str:
+    """The answer of a step, behind the letter of the true one of those to choose from."""
+    if not item.choices:
+        return item.answer
+    letter = ascii_uppercase[int(item.right)]
+    return WORDS("option", letter=letter, option=item.answer)
 
 
 def pictured(item: Item) -> Panel | None:

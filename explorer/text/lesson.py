@@ -4,6 +4,7 @@ file, and a word in an address."""
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ OF_SPEAKER = (
 OWN_WORDS = "words"  # in the place of a panel
 OF_CLASS = "class"  # the word of the lesson that the class of a window holds
 CHOICES = ("lesson", "lesson_step", "lesson_word")  # of an address
+STEP = re.compile("[1-9][0-9]{0,8}")  # in an address, from 1
 PACKED = "~"  # begins the word of a lesson that an address holds whole
 
 
@@ -119,6 +121,20 @@ def of_followers(lesson: Lesson) -> Lesson:
     """A lesson as those see it who follow it: without what is for who speaks."""
     spoken = dict.fromkeys(OF_SPEAKER, "")
     return replace(lesson, items=tuple(replace(each, **spoken) for each in lesson.items))
+
+
+def until_told(text: str, at: str) -> str:
+    """A lesson as JSON for those who follow it at an address: null for each step from the next one
+    that tells what those before it cover, such as a hidden word."""
+    read = json.loads(text)
+    covers = ["covered" in parts(each["address"])[1] for each in read["items"]]
+    step = parts(at)[1].get("lesson_step", "")
+    after = int(step) if STEP.fullmatch(step) else 0
+    for place in range(max(1, after), len(covers)):
+        if covers[place - 1] and not covers[place]:
+            read["items"][place:] = [None] * (len(covers) - place)
+            return json.dumps(read, ensure_ascii=False)
+    return text
 
 
 def _bare(item: Mapping[str, Any]) -> dict[str, Any]:

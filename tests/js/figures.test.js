@@ -1488,3 +1488,53 @@ test("a sentence with votes that is cut keeps the pronoun and what is said", () 
     for (const { box } of texts) assert.ok(box[3] <= room.height + 1 && box[2] <= room.width + 1);
   }
 });
+
+/** What is drawn of a figure on a slide in its smallest type, its frames, and its texts. */
+function onSlide(one, { width, height }) {
+  const pen = new Pen(look, 28, true, [], 28);
+  figure(pen, { ...plain, ...one }, { x: 0, y: 0, width, height });
+  const number = (text, name) => Number(text.match(new RegExp(` ${name}="([^"]+)"`))[1]);
+  const frames = [...pen.parts.join("").matchAll(/<rect [^>]*class="framed"[^>]*>/g)].map(
+    ([text]) => ["x", "y", "width", "height", "stroke-width"].map((name) => number(text, name)),
+  );
+  return { texts: pen.texts, frames };
+}
+
+test("a frame touches no digit of the number that it is around", () => {
+  const rows = ["it", "he", "she"].map((label, at) => ({
+    label,
+    values: [0.49 - 0.1 * at],
+    texts: [`0.4${at}`],
+    outline: null,
+    selected: at === 0,
+  }));
+  const bars = { kind: "bars", columns: [""], rows, high: 1, framed: [[0, 0]] };
+  const relay = {
+    kind: "relay",
+    words: ["The", "waiter", "brought", "the", "soup", "but", "it", "was", "cold"],
+    values: [0.02, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.6, 1],
+    text: "0.0213",
+    arc: "1 step",
+    state: "one state",
+    framed: [[0, 0, "0.0213"]],
+  };
+  for (const [one, digits, height] of [
+    [bars, "0.40", 90],
+    [relay, "0.0213", 300],
+  ]) {
+    const { texts, frames } = onSlide(one, { width: 600, height });
+    const { box } = texts.find(({ text }) => text === digits);
+    const [left, right] = [box[0], box[2]];
+    const middle = box[1] + (0.4 / 0.9) * (box[3] - box[1]);
+    const half = 0.36 * 28; // of a digit's height
+    assert.ok(frames.length, one.kind);
+    for (const [x, y, wide, high, stroke] of frames) {
+      assert.ok(
+        x + stroke / 2 <= left && x + wide - stroke / 2 >= right,
+        `${one.kind}: ${x}, ${left}`,
+      );
+      assert.ok(y + stroke / 2 <= middle - half, `${one.kind}: top`);
+      assert.ok(y + high - stroke / 2 >= middle + half, `${one.kind}: foot`);
+    }
+  }
+});

@@ -110,6 +110,12 @@ def _for_role(tally: list[Any] | None, struck: set[str], role: str) -> list[Any]
     )
 
 
+def _followed(fields: dict[str, str]) -> str:
+    """The lesson of a class as its students have it where the class is, "" for none."""
+    lesson = fields["lesson"]
+    return lesson_text.until_told(lesson, fields["at"]) if lesson else ""
+
+
 class ClassService:
     """The classes of a store, and the lines of this process that listen to them."""
 
@@ -285,12 +291,12 @@ class ClassService:
         return codes.student_of(await self._key(), code), at or "/"
 
     async def lesson(self, code: str, student: str) -> str:
-        """The lesson that the class follows, as JSON, "" for none. Raises Unknown for one who is
-        not in the class."""
+        """The lesson that the class follows, as JSON, "" for none, up to what its steps still
+        cover. Raises Unknown for one who is not in the class."""
         fields = await self._part(code, student)
         if fields is None:
             raise Unknown(REFUSALS("ended"))
-        return fields["lesson"]
+        return _followed(fields)
 
     async def picture(self, code: str, student: str, name: str) -> bytes | None:
         """The picture of the teacher's window, None where the window shows something else by now.
@@ -412,7 +418,7 @@ class ClassService:
         snapshot["revealed"] = tally is not None and fields["open"] != CLOSED
         if role == STUDENTS:
             # So many pages of this process go there at once: each waits for its turn.
-            lesson = fields["lesson"]
+            lesson = _followed(fields)
             for name in ("at", "of"):
                 snapshot[name] = lesson_text.for_followers(fields[name], bool(lesson))
             snapshot |= {"picture": fields["picture"], "stays": bool(fields["stays"])}

@@ -81,7 +81,7 @@ def show(is_sharing: bool) -> None:
 def _step() -> int:
     """The step that the address names, from 0, which it is without one."""
     step = str(st.session_state.lesson_step)
-    return int(step) - 1 if re.fullmatch("[1-9][0-9]{0,8}", step) else 0
+    return int(step) - 1 if lesson_text.STEP.fullmatch(step) else 0
 
 
 def begin(name: str = FIRST) -> None:

@@ -37,7 +37,7 @@ from explorer.text import lesson
 from explorer.wording.markdown_escape import well_formed
 from explorer.wording.templates import sentences
 from models.contract.cancellation import NoRoom, TimeLimit
-from models.example_texts import DEFAULT_MODEL
+from models.example_texts import DEFAULT_MODEL, OPENING_TEXT
 from models.runtime import caching
 from models.runtime.caching import loaded
 from models.version import VERSION
@@ -123,14 +123,15 @@ class WorksheetRequest(PanelRequest):
 
 
 def parse_worksheet(name: str, parameters: list[tuple[str, str]]) -> PanelRequest:
-    """Request of a worksheet by the name of its lesson; raises as `parse`."""
+    """Request of a worksheet by the name of its lesson, on the text that the app opens on where the
+    address has none: it can be typed off a wall. Raises as `parse`."""
     if name not in lessons.written():
         raise Refused(404, lesson.REFUSALS("unknown", name=name))
     words = {key: well_formed(word) for key, word in parameters}
     if any(len(word) > (most := settings().max_chars) for word in words.values()):
         raise Refused(414, WORDS("too_long", name="text", n=len(words.get("text", "")), most=most))
     model = _offered(words.get("model") or DEFAULT_MODEL)
-    of_run = tuple(sorted({"text": words.get("text", ""), "model": model}.items()))
+    of_run = tuple(sorted({"text": words.get("text", OPENING_TEXT), "model": model}.items()))
     chosen = (("lesson_word", words.get("lesson_word", "")),)
     return WorksheetRequest(name, "html", of_run, chosen, (model,))
 
