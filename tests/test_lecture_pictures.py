@@ -611,3 +611,13 @@ def test_twins_are_drawn_in_one_picture_and_the_stream_of_the_pre_ln_one_grows()
         panels[name].figures[1].figures[0].series[0].y for name in ("twin-post", "twin-pre")
     )
     assert (np.diff(pre) > 0).all() and pre[-1] > 2 * post[-1]
+
+
+def test_the_word_at_which_the_product_falls_most_is_named_at_its_fall() -> None:
+    panel = teacher_forcing.product(Run("decoder", TEXT))
+    (chart,) = panel.figures
+    (curve,) = chart.series
+    ((place, word),) = chart.guides
+    falls = np.diff(np.log(curve.y), prepend=0.0)
+    assert curve.x[falls.argmin()] == place and panel.table["token"][int(place) - 1] == word
+    assert curve.end == panel.numbers["text_probability"].text
