@@ -337,9 +337,8 @@ def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
     recording = encoder.record(DEFAULT_TEXT)
     stream = recording.streams[0]
     one = next(each for each in findings.findings(recording) if each.kind == findings.TURNED)
-    before = next(first for first, wrote, _ in stream.writes() if wrote == f"{one.site}.wrote")
-    after = f"{one.site}.normed" if f"{one.site}.normed" in stream.sites else f"{one.site}.sum"
-    a, b = (stream.at(site)[one.query].astype(float) for site in (before, after))
+    before, _, total = next(each for each in stream.writes() if each[1] == f"{one.site}.wrote")
+    a, b = (stream.at(site)[one.query].astype(float) for site in (before, total))
     angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
     assert one.value == pytest.approx(angle, abs=DEGREES)
     assert one.value > one.chance and one.page == "residual"

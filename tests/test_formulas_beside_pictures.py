@@ -166,6 +166,7 @@ LAWS: dict[str, Law] = {
     "multi_head.head_gradients": names_query,
     "residual.updates": updates,
     "residual.norm_steps": norm_steps,
+    "residual.batch_norm": norm_steps,
     "residual.heads": lambda panel, at, _: (
         panel.finding.startswith(f"Layer {at.layer}")
         and f"head {at.head} adds the longest" in panel.finding

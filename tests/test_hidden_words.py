@@ -26,7 +26,7 @@ GIVEN = {"weight", "share", "contribution"}  # what a row of a table says of a k
 NAMES = ("key", "token", "word", "source")
 # Scores before the mask, all pairs of words, what is exchanged word by word, and a norm over all.
 OF_ALL_WORDS = {"circuits.circuits", "soft_lookup.scoring", "stages.exchanged"}
-OF_ALL_WORDS |= {"residual.norm_steps"}
+OF_ALL_WORDS |= {"residual.batch_norm"}
 TEXTS = in_turn(SENTENCES[:40], 20, "hidden words")
 RUNS = [
     *((Run("decoder", text), at) for text, at in product(TEXTS, (1, 3))),

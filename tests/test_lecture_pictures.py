@@ -474,7 +474,7 @@ def test_the_gradient_of_a_head_is_that_of_a_loss_through_its_rows_of_w_o(
 def test_heads_that_begin_equal_get_equal_updates_only_where_their_rows_of_w_o_are() -> None:
     run = Run("decoder", TEXT)
     panel = multi_head.head_gradients(run, **AT)
-    bars, matrix = panel.figures
+    bars, matrix, _ = panel.figures
     lengths = [row.values[0] for row in bars.rows]
     assert matrix.values[2, 2] == pytest.approx(1) and matrix.values[0, 1] < 0.9
     assert f"{max(lengths) / min(lengths):.1f} times" in panel.details[1]
@@ -611,3 +611,13 @@ def test_twins_are_drawn_in_one_picture_and_the_stream_of_the_pre_ln_one_grows()
         panels[name].figures[1].figures[0].series[0].y for name in ("twin-post", "twin-pre")
     )
     assert (np.diff(pre) > 0).all() and pre[-1] > 2 * post[-1]
+
+
+def test_the_word_at_which_the_product_falls_most_is_named_at_its_fall() -> None:
+    panel = teacher_forcing.product(Run("decoder", TEXT))
+    (chart,) = panel.figures
+    (curve,) = chart.series
+    ((place, word),) = chart.guides
+    falls = np.diff(np.log(curve.y), prepend=0.0)
+    assert curve.x[falls.argmin()] == place and panel.table["token"][int(place) - 1] == word
+    assert curve.end == panel.numbers["text_probability"].text

@@ -19,9 +19,10 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import residual
 from explorer.components import codec
 from explorer.figures.formatting import hundredths, tenths, whole_percent
-from explorer.panels import address, lessons, worksheet
+from explorer.panels import address, attention, lessons, worksheet
 from explorer.text import lesson
 from explorer.text.lesson import Item, Lesson
 from models.contract import edits
@@ -318,6 +319,40 @@ def test_the_keys_of_the_votes_on_a_head_are_what_is_left_without_it() -> None:
         left = 2 if int(after.argmax()) != id else int(after[id] <= before[id] / 2)
         assert int(item.right) == left, item.heading
     assert {each.right for each in votes} == {"2", "0"}
+
+
+def test_the_other_head_of_a_vote_is_said_to_give_what_the_page_attention_shows() -> None:
+    """Summed over the pieces of “Nepal”, as of the head that the lesson follows."""
+    items = lessons.on(Run("encoder", OPENING_TEXT), "decoder-and-nepal").items
+    run, told = Run("decoder", NEPAL), {}
+    for item in items:
+        for said in (f"{item.says}{item.number}{item.rest}", item.question):
+            pattern = r"ead (\d+) of layer (\d+) gives (?:“Nepal” )?([\d.]+) of the attention"
+            for head, layer, weight in re.findall(pattern, said):
+                told[int(layer), int(head)] = weight
+    assert len(told) == 2
+    tokens, pattern = run.recording().streams[0].tokens, run.recording().attention[0].pattern
+    first = tokens.index("N")
+    assert "".join(tokens[first : first + 3]).replace("‧", "") == "Nepal"
+    of_word = pattern[:, :, -1, first : first + 3].sum(axis=-1)
+    for at, weight in told.items():
+        page = attention.head(run, layer=at[0], head=at[1], token=len(tokens) - 1, key=first)
+        assert weight == page.numbers["word_weight"].text == hundredths(float(of_word[at]))
+    first_one, other = told
+    of_word[first_one] = -1
+    assert np.unravel_index(of_word.argmax(), of_word.shape) == other
+
+
+@pytest.mark.parametrize(
+    "model", ["encoder", "decoder", pytest.param("smollm2", marks=needs_smollm2)]
+)
+def test_a_layer_that_adds_nothing_does_what_the_answer_says(model: str) -> None:
+    """After a norm behind the sum the vector is another, without one it is the same."""
+    run = Run(model, DEFAULT_TEXT)
+    said, stream = lessons._idle(run), run.recording().streams[0]
+    place = residual.sublayers(stream)[-1]
+    is_kept = np.array_equal(stream.at(place.total), stream.at(place.after))
+    assert ("Nothing" in said) == is_kept and ("LayerNorm behind the sum" in said) != is_kept
 
 
 def test_the_answer_names_every_head_that_changes_it_when_it_alone_is_taken_out() -> None:

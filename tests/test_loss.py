@@ -52,7 +52,11 @@ def test_the_loss_is_torchs_cross_entropy_and_the_mean_of_what_stands_under_the_
         )
     assert panel.table["−ln p"] == pytest.approx(each.numpy(), rel=PASSED, abs=PASSED)
     assert f"{each.mean():.2f}" in panel.finding
-    under = [text for text in panel.figures[0].texts if text]
+    row = panel.figures[0]
+    under = [text for text in row.texts if text]
+    order = np.argsort(each.numpy())
+    shown = row.weights[[at for at, text in enumerate(row.texts) if text]]
+    assert (np.diff(shown[order]) >= 0).all(), "the darker, the larger the loss"
     assert [float(text) for text in under] == pytest.approx(each.numpy(), abs=TWO_DECIMALS)
 
 
@@ -125,6 +129,7 @@ def test_the_bars_say_what_the_step_did():
     at = int(np.argmax(panel.table["−ln p before"]))
     assert came.selected and came.label == panel.table["word that came"][at] == "therefore"
     assert came.values[0] > came.outline
+    assert len({*came.texts[0].split(" → ")}) == 2, "the gain is seen"
     assert panel.table["−ln p after"][at] == pytest.approx(-np.log(came.values[0]))
     assert np.mean(panel.table["−ln p after"]) < np.mean(panel.table["−ln p before"])
 

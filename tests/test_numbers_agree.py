@@ -473,7 +473,7 @@ def stream_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
             if name.startswith("layer"):
                 yield ("rotation", name), turn, "residual.updates"
     if panel := made(of, "residual.token_path", **choices):
-        for name, turn in zip(panel.table["sub-layer"], panel.table["turned in all °"]):
+        for name, turn in zip(panel.table["sub-layer"], panel.table["turned by adding °"]):
             yield ("rotation", name), turn, "residual.token_path"
     choices = {"token": token, "hide": False, "number": "Rotation angle"}
     if len(of.recording.streams) == 1 and (panel := made(of, "architecture.flow", **choices)):

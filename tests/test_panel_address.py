@@ -124,8 +124,9 @@ OF_0_5 = """
     modern.shared_keys multi_head.concatenation multi_head.head_gradients multi_head.shapes
     neighbours.between norm_place.diagrams paper_figure.stacks positions.distance
     positions.encoding positions.order positions.overlap positions.rotation positions.sentence
-    predictions.word recurrence.bottleneck residual.heads residual.norm_steps residual.norms
-    residual.token_path residual.updates score_parts.path score_parts.sources soft_lookup.heads
+    predictions.word recurrence.bottleneck residual.batch_norm residual.heads
+    residual.norm_steps residual.norms residual.token_path residual.updates
+    score_parts.path score_parts.sources soft_lookup.heads
     soft_lookup.messages soft_lookup.scale soft_lookup.scoring soft_lookup.temperature
     softmax.combination softmax.mask softmax.saturation stages.exchanged summaries.aggregated
     summaries.disagreements summaries.output_norms teacher_forcing.offset textbook.own_weight

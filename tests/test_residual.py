@@ -52,7 +52,7 @@ def test_share_cosine_and_angle_agree_with_the_law_of_cosines(model: OwnModel) -
 
 
 COLUMNS = {
-    "Rotation angle": "turned in all °",
+    "Rotation angle": "turned by adding °",
     "Share": "share",
     "Cosine": "cosine",
     "Update norm": "|wrote|",
@@ -275,17 +275,21 @@ def test_distance_is_counted_from_the_output_back() -> None:
     np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=PASSED)
 
 
-def test_three_directions_keep_their_angles_in_three_dimensions(model: OwnModel) -> None:
+def test_two_vectors_and_their_sum_keep_lengths_and_angles_in_a_plane(model: OwnModel) -> None:
     for _, stream in streams(model):
         for place in residual.sublayers(stream):
-            sites = place.before, place.wrote, place.after
-            three = [residual.site_vectors(stream, site)[1] for site in sites]
-            drawn = residual.in_three(*three)
-            assert drawn[0][1:] == pytest.approx((0, 0)) and drawn[1][2] == pytest.approx(0)
+            x, f, total = (
+                residual.site_vectors(stream, site)[1]
+                for site in (place.before, place.wrote, place.total)
+            )
+            first, last = residual.in_plane(x, total)
+            drawn = first, last - first, last  # what is added is drawn from the tip of the state
+            for own, arrow in zip((x, f, total), drawn):
+                assert np.linalg.norm(arrow) == pytest.approx(np.linalg.norm(own), rel=SUMMED)
             for one, other in ((0, 1), (0, 2), (1, 2)):
-                true = residual.degrees(three[one], three[other])
+                true = residual.degrees((x, f, total)[one], (x, f, total)[other])
                 assert residual.degrees(drawn[one], drawn[other]) == pytest.approx(
                     true, abs=DEGREES
                 )
-    same = residual.in_three(three[0], 2 * three[0], -three[0])
-    assert same[:, 0] == pytest.approx((1, 1, -1)) and not same[:, 1:].any()
+    assert residual.in_plane(x, -x)[1] == pytest.approx((-np.linalg.norm(x), 0))
+    assert residual.in_plane(0 * x, x)[1] == pytest.approx((0, np.linalg.norm(x)))

@@ -6,6 +6,7 @@ import re
 import threading
 
 import driver
+import framed
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on, told
@@ -56,7 +57,7 @@ def test_the_selected_update_is_what_the_model_recorded() -> None:
         at[site][3] for site in ("1.attn.normed", "1.ffn.wrote", "1.ffn.sum", "1.ffn.normed")
     )
     expected = {
-        "Rotation angle": f"{angle(x, after):.1f}°",
+        "Rotation angle": f"{angle(x, total):.1f}°",
         "Update norm": power(float(np.linalg.norm(f))),
         "Share": fixed(float(np.linalg.norm(f) / (np.linalg.norm(f) + np.linalg.norm(x)))),
         "Cosine": fixed(float(x @ f / np.linalg.norm(x) / np.linalg.norm(f))),
@@ -74,11 +75,13 @@ def test_the_selected_update_is_what_the_model_recorded() -> None:
         for strip, vector in zip(equation.strips, (x, f, total, after)):
             np.testing.assert_allclose(strip.values, vector)
         if measure == "Rotation angle":
-            (before, _, turned), arcs = (each.at for each in profile.arrows), profile.arcs
-            assert arcs[1].text == value
-            assert angle(np.array(before), np.array(turned)) == pytest.approx(
-                angle(x, after), abs=DEGREES
-            )
+            drawn = [np.subtract(each.end, each.start) for each in profile.arrows]
+            assert profile.angle == value
+            assert angle(drawn[0], drawn[-1]) == pytest.approx(angle(x, total), abs=DEGREES)
+            lengths = [float(np.linalg.norm(each)) for each in (x, f, total)]
+            assert np.allclose([np.linalg.norm(each) for each in drawn], lengths, rtol=SUMMED)
+            norms = [strip.text for strip in equation.strips[:3]]
+            assert norms == [f"norm {power(each)}" for each in lengths], "as the arrows have them"
             continue
         own = next(each for each in profile.series if each.main)
         row = matrix.values[3][own.x.astype(int)]
@@ -194,18 +197,25 @@ def test_a_norm_is_recomputed_and_batch_norm_moves_the_others() -> None:
     before = residual.norms(run, token=4).figures[0]
     column = [each.site for each in measures.stream_norms(run.recording().streams[0])]
     np.testing.assert_allclose(before.values[:, column.index("2.ffn")], x.std(-1), rtol=SUMMED)
-    steps, moves = residual.norm_steps(run, token=4, sublayer="2.ffn", times=5.0).figures
+    panel = residual.norm_steps(run, token=4, sublayer="2.ffn")
+    (steps,) = panel.figures
     of_norm = (x[4], at["2.ffn.normed"][4])
     for frame, vector in zip((steps.frames[0], steps.frames[-1]), of_norm):
-        chart, facts = frame.figures
+        (chart,) = frame.figures
         (bars,) = chart.series
         width, (low, high) = bars.x[1] - bars.x[0], chart.x_range
         inside = vector.clip(low, high)
         drawn = [np.sum((inside >= left) & (inside < left + width)) for left in bars.x]
         assert bars.y[:-1].tolist() == drawn[:-1] and bars.y.sum() == len(vector)
-        shown = [float(text.rstrip("°").replace("−", "-")) for text, _ in facts.facts]
+        said = re.findall(r"σ (.+?), mean μ (.+?), norm (.+?); turned", chart.note)[0]
+        shown = [float(text.replace("−", "-")) for text in said]
         true = vector.std(), vector.mean(), np.linalg.norm(vector)
-        assert shown[:3] == pytest.approx(true, rel=0.01, abs=0.005)  # 2 decimals
+        assert shown == pytest.approx(true, rel=0.01, abs=0.005)  # 2 decimals
+        assert chart.title.startswith("Layer 2, after FFN") and fixed(vector.std()) in panel.finding
+    moves, both = residual.batch_norm(run, token=4, sublayer="2.ffn", times=5.0).figures
+    m = int(np.abs(at["2.ffn.normed"][4]).argmax())
+    over_tokens = (x[4, m] - x[:, m].mean()) / x[:, m].std()
+    assert both.facts[0][0] == power(float(over_tokens), 3) and f"number {m} " in both.facts[0][1]
     own, batch = zip(*(row.values[:2] for row in moves.rows if row.key != "4"))
     assert not any(own) and any(batch), "LayerNorm leaves the others where they were"
     (selected,) = [row for row in moves.rows if row.selected]
@@ -336,7 +346,9 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
     run = Run("encoder", text)
     assert updates["finding"] == residual.updates(run, token=4, sublayer="2.ffn").finding
     assert norms["finding"] == residual.norms(run, "Mean before", 4).finding
-    assert steps["finding"] == residual.norm_steps(run, 4, "2.ffn", 5.0).finding
+    assert steps["finding"] == residual.norm_steps(run, 4, "2.ffn").finding
+    _, beside = panels_on(opened(flow="BatchNorm", **chosen))
+    assert beside["finding"] == residual.batch_norm(run, 4, "2.ffn", 5.0).finding
     lost = {"write": "?", "block": "99.x", "times": "nan", "token": "9999", "lag": "-3"}
     (first,) = panels_on(opened(flow="<b>", stream="no", **lost))
     assert first["figures"][0]["kind"] == "bars" and "rises most in" in first["finding"]
@@ -369,22 +381,29 @@ def test_a_reader_starts_and_stops_a_training(visitor: driver.Visitor) -> None:
     assert "flow=RNN" in page.url
 
 
-@pytest.mark.parametrize(("token", "site"), [(3, "1.ffn"), (5, "2.attn")])
-def test_the_sphere_of_an_update_has_its_true_angles(token: int, site: str) -> None:
-    run, at = states("encoder")
-    panel = residual.updates(run, "Rotation angle", token, site)
-    sphere = panel.figures[1].figures[0]
-    before = at[f"{site}.sum"][token] - at[f"{site}.wrote"][token]
-    true = before, at[f"{site}.wrote"][token], at[f"{site}.normed"][token]
-    cosines = [
-        [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in vectors]
-        for vectors in (true, [np.array(each.at) for each in sphere.arrows])
-        for a in vectors
-    ]
-    assert np.allclose(cosines[:3], cosines[3:], atol=SUMMED), (
-        "each two arrows stand as their vectors"
-    )
-    for arc in sphere.arcs:
-        angle = np.degrees(np.arccos(cosines[arc.start][arc.end]))
-        # one decimal on screen
-        assert float(arc.text.removesuffix("°")) == pytest.approx(angle, abs=0.06)
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_the_angle_of_an_update_is_one_thing_in_sentence_formula_arrows_and_strips(
+    model: str,
+) -> None:
+    """These models are post-LN: with the norm behind the sum the angle is another."""
+    run, at = states(model)
+    panel = residual.updates(run, "Rotation angle", 3, "2.attn")
+    total = at["2.attn.sum"][3]
+    before = total - at["2.attn.wrote"][3]
+    alone, normed = angle(before, total), angle(before, at["2.attn.normed"][3])
+    assert abs(alone - normed) > 0.1
+    assert f"by {alone:.1f}°" in panel.finding and f"{normed:.1f}°" not in panel.finding
+    arrows, equation = panel.figures[1].figures
+    assert arrows.angle == f"{alone:.1f}°"
+    labels = [each.label for each in equation.strips]
+    assert [each.label for each in arrows.arrows] == labels[:3] and labels[3] == "LayerNorm"
+    (turn,) = [each for each in framed.payload(panel)["formulas"] if each["id"] == "turn"]
+    assert any(text == f"{alone:.3g}" for _, text, _ in turn["results"])
+
+
+def test_what_is_added_to_nothing_is_drawn_from_where_all_begins() -> None:
+    run = Run("induction-no-residual", "b a c d b")
+    arrows = residual.updates(run, "Rotation angle", 3).figures[1].figures[0]
+    before, update, total = arrows.arrows
+    assert before.start == update.start == total.start == (0.0, 0.0)
+    assert update.end == total.end

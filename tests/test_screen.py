@@ -97,6 +97,7 @@ ORDERS |= {"Distance": "distance", "Shift": "rotation", "Adding": "overlap"}
 GRADIENT = "gradients.deep_stack gradients.jacobian"
 FLOWS = {"Writes": "", "Token": "residual.token_path", "Heads": "residual.heads", "RNN": ""}
 FLOWS |= {"LayerNorm": "residual.norms residual.norm_steps", "Gradient": GRADIENT}
+FLOWS |= {"BatchNorm": "residual.batch_norm"}
 STREAMS = (
     "decoder",
     "minilm",

@@ -288,6 +288,24 @@ def test_a_leap_of_the_loss_is_marked_and_explained_where_it_is_seen(model: str)
     assert model_card.loss_note(model) in loss.note and f"{step:,.0f}" in loss.note
 
 
+@pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])
+def test_in_each_phase_the_rate_that_is_drawn_rises_stays_and_falls(model: str) -> None:
+    panel = training.losses(Run(model, DEFAULT_TEXT))
+    (line,) = panel.figures[1].series
+    phases, n = model_card.phases(model), 0
+    for of in phases:
+        inside = (line.x >= of.first) & (line.x < of.first + of.steps)
+        change = np.sign(np.diff(line.y[inside]))
+        kinds = [each for at, each in enumerate(change) if at == 0 or change[at - 1] != each]
+        assert kinds in ([1, 0, -1], [1, 0, -1, 0]), of
+        t, fall = line.x[inside] - of.first + 1, of.steps // 5
+        left = np.maximum(of.steps + 1 - t, fall / 50)
+        law = of.rate * np.minimum(1, np.minimum(t / of.warm_up, left / fall))
+        np.testing.assert_allclose(line.y[inside], law)
+        n += 1
+    assert panel.numbers["phases"].text == f"{n}"
+
+
 # ---- the page ------------------------------------------------------------------------------------
 
 

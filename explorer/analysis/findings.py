@@ -1003,13 +1003,13 @@ def text_mask(grouped: Groups) -> np.ndarray:
 def sublayer_measures(
     stream: Stream,
 ) -> tuple[tuple[list[residual.SubLayer], np.ndarray], tuple[list[residual.SubLayer], np.ndarray]]:
-    """By how many degrees each sub-layer turns each token's vector, and the share of each attention
-    in what stands there after it: the sub-layers, and (sub-layer, token)."""
+    """By how many degrees what each sub-layer adds turns each token's vector, and the share of each
+    attention in the sum: the sub-layers, and (sub-layer, token)."""
     every = [sublayer for sublayer in residual.sublayers(stream) if sublayer.layer >= 0]
     attention = [sublayer for sublayer in every if sublayer.place == "attn"]
-    after = [(sublayer.before, sublayer.after) for sublayer in every]
+    summed = [(sublayer.before, sublayer.total) for sublayer in every]
     wrote = [(sublayer.before, sublayer.wrote) for sublayer in attention]
-    return (every, _measure_pairs(residual.degrees, stream, after)), (
+    return (every, _measure_pairs(residual.degrees, stream, summed)), (
         attention,
         _measure_pairs(residual.write_share, stream, wrote),
     )

@@ -895,13 +895,13 @@ def added(at: RecordedPlace) -> Evidence:
 
 
 def turn(at: RecordedPlace) -> Evidence:
-    """The angle between the states before and after a sub-layer by their product, beside that by
-    the lengths of the three sides of their triangle."""
+    """The angle between the state before a sub-layer and the sum with what it adds: by their
+    product, beside that by the lengths of the three sides of their triangle."""
     _sublayer(at)
     stream = residual.whole_layers(at.stream) if at.site.endswith(".layer") else at.stream
     of = _chosen(at, layers_of(stream))
     states = [
-        residual.site_vectors(stream, each).astype(np.float64) for each in (of.before, of.after)
+        residual.site_vectors(stream, each).astype(np.float64) for each in (of.before, of.total)
     ]
     before, after, between = (
         np.linalg.norm(each, axis=-1) for each in (*states, states[1] - states[0])
@@ -1407,17 +1407,24 @@ def descent(at: RecordedPlace) -> Evidence:
 
 
 def warm_up(at: RecordedPlace) -> Evidence:
-    """The recorded learning rates of a model's first steps beside the full rate times the share of
-    the warm-up that is over; its numbers are those half-way."""
+    """The recorded learning rates of each phase of a training beside the full rate times the least
+    of 1, the share of its warm-up that is over and that of its fall that is left; its numbers are
+    those half-way through the first warm-up."""
     phases = model_card.phases(at.context.recording.model.name)
     if not phases or phases[0].warm_up < 2:
         raise Untestable(LACKS)
     first = phases[0]
-    steps = np.arange(1, first.warm_up + 1)
-    own = np.interp(first.first + steps - 1, *np.array(first.curve).T)
     half = first.warm_up // 2
     numbers: dict[str, Number] = {
         **{"t": half, "w": first.warm_up, "rate": Written(first.rate, f"{first.rate:g}")},
         "now": first.rate * half / first.warm_up,
     }
-    return Evidence(_compared(lambda: [(first.rate * steps / first.warm_up, own)]), numbers)
+
+    def pairs() -> Pairs:
+        for each in phases:
+            steps, fall = np.arange(1, each.steps + 1), max(1, each.steps // 5)
+            left = np.maximum(each.steps + 1 - steps, fall / 50) / fall
+            law = each.rate * np.minimum(1, np.minimum(steps / each.warm_up, left))
+            yield law, np.interp(each.first + steps - 1, *np.array(each.curve).T)
+
+    return Evidence(_compared(pairs), numbers)

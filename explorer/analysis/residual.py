@@ -178,7 +178,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(length > 0, np.clip((a * b).sum(-1) / length, -1, 1), np.nan)
 
 
-PARALLEL = 1e-6  # of a direction: a smaller rest is rounding
+PARALLEL = 1e-6  # of a vector: a smaller rest is rounding
 
 
 def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -192,16 +192,14 @@ def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.degrees(2 * np.arctan2(_length(a - b), _length(a + b)))
 
 
-def in_three(*vectors: np.ndarray) -> np.ndarray:
-    """The directions of three vectors in three dimensions, (vector, 3), all angles between them as
-    they are: the first along the first axis, the second in the plane of the first two."""
-    basis = list[np.ndarray]()
-    units = [each.astype(np.float64) / (np.linalg.norm(each) or 1.0) for each in vectors]
-    for unit in units:
-        rest = unit - sum((each * (each @ unit) for each in basis), np.zeros_like(unit))
-        size = float(np.linalg.norm(rest))
-        basis.append(rest / size if size > PARALLEL else np.zeros_like(unit))
-    return np.array([[float(unit @ each) for each in basis] for unit in units])
+def in_plane(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The coordinates of two vectors in their plane, (vector, 2), their lengths and the angle
+    between them as they are: the first along the first axis, the second above it."""
+    along = first / (np.linalg.norm(first) or 1.0)
+    share = float(second @ along)
+    above = float(np.linalg.norm(second - share * along))
+    above = above if above > PARALLEL * np.linalg.norm(second) else 0.0
+    return np.array([[float(np.linalg.norm(first)), 0.0], [share, above]])
 
 
 def _length(vectors: np.ndarray) -> np.ndarray:
@@ -252,7 +250,7 @@ def write_grid(stream: Stream, measure: str) -> TokenGrid:
         columns.append(HeatmapColumn(group, SHORT_PLACES[each.place], each.name))
         values.append(
             {
-                "Rotation angle": lambda: degrees(before, site_vectors(stream, each.after)),
+                "Rotation angle": lambda: degrees(before, site_vectors(stream, each.total)),
                 "Share": lambda: write_share(before, wrote),
                 "Cosine": lambda: cosine(before, wrote),
                 "Update norm": lambda: np.linalg.norm(wrote, axis=-1),
@@ -385,17 +383,16 @@ def largest_turn(path: Columns) -> int:
 
 
 def rotations(stream: Stream, token: int) -> Columns:
-    """The rotations of each layer at one token in degrees: one for each sub-layer, and from the
-    layer's beginning to its end."""
+    """The rotations of each layer at one token in degrees: one for what each sub-layer adds, and
+    from the layer's beginning to its end, with its norms."""
     layers = sorted({sublayer.layer for sublayer in sublayers(stream) if sublayer.layer >= 0})
     table: dict[str, list] = {"layer": layers}
     for layer in layers:
         layer_parts = [sublayer for sublayer in sublayers(stream) if sublayer.layer == layer]
-        turns = [(PLACES[sublayer.place], sublayer, sublayer) for sublayer in layer_parts]
-        for name, first, last in (*turns, ("whole layer", layer_parts[0], layer_parts[-1])):
-            turned = degrees(
-                site_vectors(stream, first.before)[token], site_vectors(stream, last.after)[token]
-            )
+        turns = [(PLACES[each.place], each.before, each.total) for each in layer_parts]
+        turns.append(("whole layer", layer_parts[0].before, layer_parts[-1].after))
+        for name, *ends in turns:
+            turned = degrees(*(site_vectors(stream, site)[token] for site in ends))
             table.setdefault(f"{name} °", []).append(float(turned))
     return table
 

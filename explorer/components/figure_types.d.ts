@@ -3,18 +3,18 @@
 /** An array of numbers as it arrives. */
 export type Numbers = Float32Array;
 
-/** The angle between two arrows, by their places, as text. */
-export interface Arc {
-  start: number;
-  end: number;
-  text: string;
-}
-
-/** A direction in three dimensions, of length 1: its name, and where it points. */
+/** A vector of a plane: its name, and the points where it starts and ends. */
 export interface Arrow {
   label: string;
-  at: [number, number, number];
+  start: [number, number];
+  end: [number, number];
   selected: boolean;
+}
+
+/** Vectors of one plane at their true lengths and angles. angle: between the first and the last, which start at one point, as text. */
+export interface Arrows extends Figure {
+  arrows: Arrow[];
+  angle: string;
 }
 
 /** A row of bars: its label, and for each column a length and a text. key: what a press sets, None for a row without one; outline: a length that is drawn as a dashed frame over the first bar; start: where the first bar begins, in a sum that is drawn step by step. */
@@ -448,12 +448,6 @@ export interface Series {
   main: boolean;
   shape: string;
   base: Numbers | null;
-}
-
-/** Directions from the middle of a sphere of radius 1 to its surface, and angles between them. The first two arrows lie in the plane of its equator. */
-export interface Sphere extends Figure {
-  arrows: Arrow[];
-  arcs: Arc[];
 }
 
 /** Figures one below the other in one column; `main`: the one that stays where one has room. Charts over the same x axis are aligned. */

@@ -3,6 +3,7 @@
 // presenter. Each function returns the height that it took.
 
 import { lines, tree } from "./alignment_figures.js";
+import { arrows } from "./arrows_figure.js";
 import { apart, even, scale as along, ticks } from "./axis.js";
 import { picturecard } from "./card_figure.js";
 import { cloze } from "./cloze_figure.js";
@@ -14,7 +15,6 @@ import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { omitted, spokenOmissions } from "./omissions.js";
 import { sentences } from "./sentences.js";
-import { sphere } from "./sphere_figure.js";
 import { paperfigure } from "./paper_figure.js";
 import { plane } from "./scatter.js";
 import { branches, network, product, relay } from "./product_figure.js";
@@ -50,7 +50,7 @@ const KINDS = {
   stack,
   loops,
   dials,
-  sphere,
+  arrows,
   facts,
   flow,
   picturecard,
@@ -536,23 +536,21 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     Math.min(room, (pen.least ? 1 : pen.isPaper ? 0.5 : 0.66) * width, 24 * letter) *
       (figure.half ? 0.55 : 1),
   );
+  const below = (pen.least && !x_title ? 1.8 : 3) * letter; // numbers and the name of the axis
   const base = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
   const head = y + (y_title ? 1.8 : 0.6) * letter + lines;
-  if (figure.square) even(xs, ys, (right - left) / (y + base - 3 * letter - head));
+  if (figure.square) even(xs, ys, (right - left) / (y + base - below - head));
   const across = along(backwards ? xs[1] : xs[0], backwards ? xs[0] : xs[1], left, right, log_x);
   const guided = guideLabels(pen, figure, xs, across, [x, x + width]);
   const rows = Math.max(0, ...guided.map(({ row }) => row));
   const height = Math.max(base, Math.min(room, base + 1.2 * rows * letter));
-  const [top, foot] = [head + 1.2 * rows * letter, y + height - 3 * letter];
+  const [top, foot] = [head + 1.2 * rows * letter, y + height - below];
   const up = along(ys[0], ys[1], foot, top, log_y);
-  if (y_title) pen.text(x, y + 0.6 * letter, y_title, { size: 0.85, alpha: 0.75 });
+  const pale = { size: 0.85, alpha: 0.75 };
+  if (y_title) pen.text(x, y + 0.6 * letter, y_title, pale);
   const half = pen.width(x_title, { size: 0.85 }) / 2;
   const middle = Math.max(x + half, Math.min((left + right) / 2, x + width - half));
-  pen.text(middle, y + height - 0.7 * letter, x_title, {
-    size: 0.85,
-    anchor: "middle",
-    alpha: 0.75,
-  });
+  pen.text(middle, y + height - 0.7 * letter, x_title, { ...pale, anchor: "middle" });
   for (const [value, text] of apart(labels, up, 1.1 * pen.type(0.85))) {
     pen.line(
       [
@@ -624,7 +622,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     if (of >= 0) {
       const [a, b] = [across(series[of].x[at]), up(series[of].y[at])];
       pen.frame([a - 0.5 * letter, b - 0.5 * letter, letter, letter]);
-      pen.printed(a, b, text, right);
+      if (series[of].end !== text) pen.printed(a, b, text, right);
     }
   for (const { from, row, text, style } of guided)
     if (text) pen.text(from, top + (0.5 - 1.2 * row) * letter, text, style);

@@ -579,29 +579,21 @@ class Dials(Figure):
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """A direction in three dimensions, of length 1: its name, and where it points."""
+    """A vector of a plane: its name, and the points where it starts and ends."""
 
     label: str
-    at: tuple[float, float, float]
+    start: tuple[float, float]
+    end: tuple[float, float]
     selected: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Arc:
-    """The angle between two arrows, by their places, as text."""
-
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Sphere(Figure):
-    """Directions from the middle of a sphere of radius 1 to its surface, and angles between them.
-    The first two arrows lie in the plane of its equator."""
+class Arrows(Figure):
+    """Vectors of one plane at their true lengths and angles. angle: between the first and the last,
+    which start at one point, as text."""
 
     arrows: tuple[Arrow, ...] = ()
-    arcs: tuple[Arc, ...] = ()
+    angle: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -573,18 +573,16 @@ def _nodes(
     return Plot(title, traces, none, none, max(TALL, ROW * len(labels)))
 
 
-def _sphere(one: kinds.Sphere, look: Colours) -> list[Plot]:
-    """The arrows as seen along the third axis, with all three components where one points."""
+def _arrows(one: kinds.Arrows, look: Colours) -> list[Plot]:
+    """The arrows as lines that end in a point."""
     colours = look.ink, look.categorical[1], look.primary
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
             "mode": "lines+markers",
             "name": arrow.label,
-            "x": [0.0, arrow.at[0]],
-            "y": [0.0, arrow.at[1]],
-            "customdata": [list(arrow.at)] * 2,
-            "hovertemplate": "%{customdata}<extra></extra>",
+            "x": [arrow.start[0], arrow.end[0]],
+            "y": [arrow.start[1], arrow.end[1]],
             "line": {"color": colours[at % 3], "width": 3},
         }
         for at, arrow in enumerate(one.arrows)
@@ -883,7 +881,7 @@ KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
     kinds.Graph: _graph,
     kinds.TextTable: _text_table,
     kinds.Dials: _dials,
-    kinds.Sphere: _sphere,
+    kinds.Arrows: _arrows,
     kinds.Loops: _loops,
     kinds.PictureCard: _picture_card,
     kinds.Flow: _flow,

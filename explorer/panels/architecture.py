@@ -864,14 +864,15 @@ def _attention_of(way: Way, name: str, layer: int, reading: LensReading | None) 
 
 
 def _angles(way: Way, layer: int) -> list[float]:
-    """The angle in degrees by which each sub-layer of a layer rotates the token, 0 for none."""
+    """The angle in degrees by which what each sub-layer of a layer adds rotates the token, 0 for
+    none."""
     stream, token = way.stream, way.token
     return [
         float(
             np.nan_to_num(
                 residual.degrees(
                     residual.site_vectors(stream, each.before)[token],
-                    residual.site_vectors(stream, each.after)[token],
+                    residual.site_vectors(stream, each.total)[token],
                 )
             )
         )

@@ -618,6 +618,17 @@ def n_words(recording: Recording) -> int:
     return sum(map(is_word, np.array(groups.labels)[~np.array(groups.special)]))
 
 
+def word_weights(recording: Recording, of: Attention, query: int, key: int) -> np.ndarray:
+    """The weight of the word of a query on the word of a key in each head, (layer, head): summed
+    over the pieces of the key's word, the mean over those of the query's."""
+    by_row, by_key = attention_analysis.groups(
+        recording, of, attention_analysis.axes(recording, of)
+    )
+    (top, height), (left, width) = by_row.span(by_row.of[query]), by_key.span(by_key.of[key])
+    pieces = of.pattern[:, :, top : top + height, left : left + width]
+    return pieces.sum(axis=-1, dtype=np.float64).mean(axis=-1)
+
+
 def _head_numbers(selection: Selection, token: int | None, key: int | None) -> dict[str, Written]:
     """The number of words of the text, and of a selected query the weight of the key that is
     opened, or of the one that it attends to most, by tokens and by words."""
@@ -626,9 +637,8 @@ def _head_numbers(selection: Selection, token: int | None, key: int | None) -> d
         return numbers
     recording, of = selection.recording, selection.attention
     key = selection.strongest if key is None else key
-    rows, keys = attention_analysis.groups(recording, of, selection.axes)
-    merged = merge_weights(of.pattern[selection.layer, selection.head], rows, keys)
-    by_words = Written.by(hundredths, merged[rows.of[token], keys.of[key]])
+    of_words = word_weights(recording, of, token, key)[selection.layer, selection.head]
+    by_words = Written.by(hundredths, of_words)
     return numbers | {"weight": selection.weight(key), "word_weight": by_words}
 
 

@@ -18,10 +18,11 @@ from explorer.analysis import changes, flow, opening, residual, word_classes
 from explorer.analysis.attention import axes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import word_groups
+from explorer.analysis.terminology import recording_norm_name
 from explorer.figures.formatting import hundredths, shortened, signed, tenths
 from explorer.panels import address, architecture, flow_way, link_words, spec, worksheet
 from explorer.panels import residual as residual_panels
-from explorer.panels.attention import n_words
+from explorer.panels.attention import n_words, word_weights
 from explorer.panels.choice import FALSE
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.text import lesson, places
@@ -233,6 +234,14 @@ def _panel_number(run: Run, name: str, words: Mapping[str, str]) -> str:
     return made.numbers[slot].text if slot in made.numbers else ""
 
 
+def _idle(run: Run) -> str:
+    """A sentence on what a sub-layer does to a vector to which it adds 0, and to its gradient."""
+    features = run.loaded.capabilities
+    if features.norm != "post":
+        return WORDS("idle")
+    return WORDS("idle_post", norm=recording_norm_name(run.recording(), features.rms))
+
+
 def _middle_update(run: Run, stream: Stream, token: int) -> dict[str, str]:
     """The update in the middle of all by the angle by which it rotates a token: its site, and its
     name in a sentence; "" for both where the stream shows none."""
@@ -365,6 +374,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "written": last.tokens[of.query],
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
         **_middle_update(run, last, of.query),
+        "idle": _idle(run),
         **_middling(recording, of),
         **_head_to_take_out(of),
         **_changed_slots(run, of),
@@ -469,7 +479,10 @@ OF_ANSWER = (
     *("ablated", "each_out"),
 )
 ANSWERS = re.compile(rf"\{{({'|'.join(OF_ANSWER)})\}}")
-OF_VOTES = ("turns", "turned", "second_layer", "second_head", "second_turns", "second_turned")
+OF_VOTES = (
+    *("turns", "turned"),
+    *("second_layer", "second_head", "second_weight", "second_turns", "second_turned"),
+)
 OF_PREDICTION = (*OF_ANSWER, *OF_VOTES, "shown", "hides")
 
 
@@ -493,7 +506,7 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "begun": _begun(prediction),
         "rival": prediction.unmarked(prediction.labels[prediction.words[1].id]),
         "ablated": _ablated(drawn, of, prediction),
-        **_votes(drawn, of, prediction),
+        **_votes(run, drawn, of, prediction),
     }
 
 
@@ -549,14 +562,15 @@ def _each_out(run: Run, of: Hero) -> str:
     return WORDS(f"each_out_{name}", **slots)
 
 
-def _votes(drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
+def _votes(run: Run, drawn: Run, of: Hero, before: Prediction) -> dict[str, str]:
     """A question: what becomes of the prediction without the head that a lesson follows, and
-    without the one that gives its key the next most, which no sentence names the answer by: the
-    place of what is true among stays, is halved and turns."""
-    weights = of.attention.pattern[:, :, of.query, of.key].copy()
+    without the one of all others that gives the word of its key most, which no sentence names the
+    answer by: the place of what is true among stays, is halved and turns."""
+    weights = word_weights(run.recording(), of.attention, of.query, of.key)
     weights[of.layer, of.head] = -1
     second = tuple(map(int, np.unravel_index(weights.argmax(), weights.shape)))
     slots = {"second_layer": str(second[0]), "second_head": str(second[1])}
+    slots["second_weight"] = hundredths(weights[second])
     for name, place in (("", (of.layer, of.head)), ("second_", second)):
         after, id = _without(drawn, of, *place), before.words[0].id
         if after is None:

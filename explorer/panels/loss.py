@@ -62,16 +62,17 @@ class Losses:
         """Each token with the id that is right there."""
         return self.context.targets
 
-    def row(self, values: np.ndarray, texts: tuple[str, ...], title: str) -> TokenRow:
-        """The words that came with what stands below each; values: from 0 to 1, of their tints. Of
-        a text with a hidden word all of its words, so that a press hides another."""
-        places, tints, below = [at for at, _ in self.targets], values, list(texts)
+    def row(self, nats: np.ndarray, texts: tuple[str, ...], title: str) -> TokenRow:
+        """The words that came with what stands below each, the darker the larger their loss, in
+        nats: by 1 − p. Of a text with a hidden word all of its words, so that a press hides
+        another."""
+        places, tints, below = [at for at, _ in self.targets], -np.expm1(-nats), list(texts)
         words, selected = self.words, self.at
         if self.hidden:
             stream, of = self.context.recording.streams[-1], dict(zip(places, self.words))
             selected = places[self.at]
             tints = np.zeros(len(stream.tokens))
-            tints[places] = values
+            tints[places] = -np.expm1(-nats)
             below = [dict(zip(places, texts)).get(at, "") for at in range(len(stream.tokens))]
             words = tuple(of.get(at, each) for at, each in enumerate(stream.tokens))
             places = list(range(len(words)))
@@ -160,9 +161,7 @@ def loss(run: Run, token: Asked = OPENS) -> Panel:
         title=words("title"),
         finding=words("finding", **slots) + " " + words(mean, **slots),
         figures=(
-            of.row(
-                np.exp(-each_nats), tuple(fixed(float(each)) for each in each_nats), words("row")
-            ),
+            of.row(each_nats, tuple(fixed(float(each)) for each in each_nats), words("row")),
             Stack(
                 figures=(
                     Facts(
@@ -219,7 +218,7 @@ def _pulls(
             BarRow(
                 label,
                 (share, pull),
-                (tenths(share), signed(pull)),
+                (tenths(share) if at else _chance(share), signed(pull)),
                 selected=at == 0,
                 key=None,
             )
@@ -270,7 +269,7 @@ def step(run: Run, token: Asked = OPENS, rate: Rate = 0.001) -> Panel:
         finding=words(name, **slots) + " " + words("elsewhere", **slots),
         figures=(
             of.row(
-                np.exp(-after),
+                after,
                 tuple(f"{fixed(float(a))} → {fixed(float(b))}" for a, b in zip(before, after)),
                 words("row"),
             ),
@@ -312,6 +311,12 @@ def _step(of: Losses, other: Losses, rate: float) -> TrainingStep:
     )
 
 
+def _moved(before: float, after: float) -> str:
+    """A probability before and after, in digits that tell the two apart."""
+    texts = tenths(before), tenths(after)
+    return " → ".join(texts if texts[0] != texts[1] else (_chance(before), _chance(after)))
+
+
 def _moved_words(
     run: Run, p: np.ndarray, after: np.ndarray, target: int, slots: Mapping[str, str]
 ) -> Bars:
@@ -327,7 +332,7 @@ def _moved_words(
             BarRow(
                 label,
                 (float(after[id]),),
-                (f"{tenths(float(p[id]))} → {tenths(float(after[id]))}",),
+                (_moved(float(p[id]), float(after[id])),),
                 selected=id == target,
                 key=None,
                 outline=float(p[id]),

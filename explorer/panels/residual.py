@@ -24,8 +24,8 @@ from explorer.figures.formatting import (
     tenths,
 )
 from explorer.figures.kinds import (
-    Arc,
     Arrow,
+    Arrows,
     BarRow,
     Bars,
     Chart,
@@ -34,7 +34,6 @@ from explorer.figures.kinds import (
     Frame,
     Matrix,
     Series,
-    Sphere,
     Stack,
     Steps,
     Strip,
@@ -268,7 +267,7 @@ def updates(
     stream: FirstStream = OPENS,
     layers: Layers = None,
 ) -> Panel:
-    """Update of a token's vector by each sub-layer, and one update as before + update = after.
+    """Update of a token's vector by each sub-layer, and one update as before + update = sum.
 
     measure: what each update changes of the prediction at the token, which is hidden from a model
     that fills in words; or one of MEASURES, of every token. None: the first where the model
@@ -314,7 +313,11 @@ def _by_measure(
     is_largest = chosen.site == largest and (key != "state" or row[columns[largest]] == row.max())
     keys = tuple(_site_of(each, columns) for each in range(len(grid.columns)))
     token_map = TokenMap(selection, grid, columns[chosen.site], log and grid.measure.spread, keys)
-    name = chosen.name[0].upper() + chosen.name[1:]
+    name = _capital(chosen.name)
+    if key == "state":
+        is_bare = chosen.after == chosen.total
+        slots = {"place": chosen.name, "norm": _norm(selection)}
+        name = chosen.name if is_bare else words("with_norm", **slots)
     of_updates = [
         measure == "State norm" and site.endswith(".wrote") for site in selection.stream.sites
     ]
@@ -322,7 +325,7 @@ def _by_measure(
         title=words("title", block=block),
         finding=words(
             key,
-            place=name if key != "state" else chosen.name,
+            place=name,
             token=selection.word,
             value=token_map.value.text,
             rank=words(f"{key}_rank", block=block) if is_largest else "",
@@ -332,7 +335,7 @@ def _by_measure(
             token_map.matrix(words(f"{key}_title", block=block)),
             Stack(
                 figures=(
-                    _sphere(selection, chosen)
+                    _vector_sum(selection, chosen)
                     if key == "rotation"
                     else token_map.profile(
                         words(f"{key}_unit"), of_updates if any(of_updates) else ()
@@ -562,7 +565,7 @@ def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
         )
         note = words("check", n=f"{n:,}", error=power(error, 2))
         if place.after != place.total:
-            note += words("angle")
+            note += words("angle", norm=_norm(selection))
     name = place.name[0].upper() + place.name[1:]
     return Strips(
         title=words("equation" if adds else "replacement", place=name, token=selection.word),
@@ -575,24 +578,23 @@ def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
     )
 
 
-def _sphere(selection: StreamSelection, place: residual.SubLayer) -> Sphere:
-    """The directions of a vector before an update, of the update, and of the vector after it."""
+def _vector_sum(selection: StreamSelection, place: residual.SubLayer) -> Arrows:
+    """The vector before an update, the update and their sum in the plane of all three; where the
+    model has no residual connections, the sum is the update."""
     words = sentences(CONCEPT, "updates")
-    sites = place.before, place.wrote, place.after
-    before, update, after = (
-        residual.site_vectors(selection.stream, site)[selection.token] for site in sites
+    before, total = (
+        residual.site_vectors(selection.stream, site)[selection.token]
+        for site in (place.before, place.total)
     )
-    names = words.lines("arrows")
-    arrows = tuple(
-        Arrow(name, (float(at[0]), float(at[1]), float(at[2])), selected=name == names[-1])
-        for name, at in zip(names, residual.in_three(before, update, after))
-    )
-    angle = lambda to: f"{float(residual.degrees(before, to)):.1f}°"
-    return Sphere(
-        title=words("sphere", place=_capital(place.name), token=selection.word),
-        note=words("sphere_note"),
-        arrows=arrows,
-        arcs=(Arc(0, 1, angle(update)), Arc(0, 2, angle(after))),
+    first, last = ((x, y) for x, y in residual.in_plane(before, total).tolist())
+    zero = (0.0, 0.0)
+    begins = first if residual.has_residual(selection.stream) else zero
+    ends = (zero, first, False), (begins, last, False), (zero, last, True)
+    return Arrows(
+        title=words("sum_of"),
+        note=words("sum_note"),
+        arrows=tuple(Arrow(name, *at) for name, at in zip(words.lines("arrows"), ends)),
+        angle=f"{float(residual.degrees(before, total)):.1f}°",
     )
 
 
@@ -783,37 +785,106 @@ def norm_stages(run: Run, chosen: Mapping[str, Any]) -> range:
     return range(len(residual.norm_vectors(stream, norms, site, 0)) if site in norms else 0)
 
 
+NormSite = Annotated[
+    str, Choice(norm_sites, "Norm", name="block", of="model", suits=first_site(norm_sites))
+]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedNorm:
+    """One norm of a stream at a token: its place, its name, and the norms of the stream."""
+
+    selection: StreamSelection
+    place: residual.Norm
+    name: str
+    norms: StreamNorms
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """Its names in sentences."""
+        return {
+            "norm": self.name,
+            "token": self.selection.word,
+            "place": self.place.name,
+            "at": _capital(self.place.name),
+        }
+
+
+def _opened_norm(run: Run, token: int, sublayer: str, stream: str) -> OpenedNorm:
+    """The norm at a site, the first where "". Raises ValueError for what is not there, and for a
+    model without norms."""
+    selection = select_stream(run, token, stream)
+    norms = _norms(selection)
+    site = sublayer or first_site(norm_sites)(run, {"stream": stream})
+    expect_option("sublayer", site, tuple(norms.places))
+    return OpenedNorm(selection, norms.places[site], norms.name(site), norms)
+
+
 @spec.panel
 def norm_steps(
     run: Run,
     token: FollowedWord = OPENS,
-    sublayer: Annotated[
-        str, Choice(norm_sites, "Norm", name="block", of="model", suits=first_site(norm_sites))
-    ] = "",
-    times: Annotated[float, Choice(TIMES, "Multiply the selected token’s vector by")] = 3.0,
+    sublayer: NormSite = "",
     stream: FirstStream = OPENS,
     stage: Annotated[
         int | None, Choice(norm_stages, name="norm_step", of="model", help="the step of the norm")
     ] = None,
 ) -> Panel:
-    """One norm at one token step by step, as a histogram of its numbers, and BatchNorm beside it
-    when the token's vector is multiplied.
+    """One norm at one token step by step, as a histogram of its numbers.
 
-    sublayer: the site of the norm, such as "1.ffn"; the first one where "". times: one of TIMES.
-    stage: the step that is on show, the last where None.
+    sublayer: the site of the norm, such as "1.ffn"; the first one where "". stage: the step that is
+    on show, the last where None.
     Raises ValueError for what is not there, and for a model without norms.
     """
-    selection = select_stream(run, token, stream)
-    token = selection.token
+    of = _opened_norm(run, token, sublayer, stream)
+    selection, site = of.selection, of.place.site
     words = sentences(CONCEPT, "norm_steps")
-    norms = _norms(selection)
-    site = sublayer or first_site(norm_sites)(run, {"stream": stream})
-    expect_option("sublayer", site, tuple(norms.places))
-    place, name = norms.places[site], norms.name(site)
-    vectors = residual.norm_vectors(selection.stream, norms.weights, site, token)
-    changed = residual.norm_change(selection.stream, site, token, times, *norms.weights[site][2:])
+    vectors = residual.norm_vectors(selection.stream, of.norms.weights, site, selection.token)
     steps = residual.norm_stages(vectors)
-    slots = {"norm": name, "token": selection.word, "place": place.name, "times": f"{times:g}"}
+    spread = Written.by(fixed, steps["spread σ"][0])
+    return Panel(
+        title=words("title", **of.slots),
+        finding=words(
+            "finding",
+            before=spread,
+            after=fixed(steps["spread σ"][-1]),
+            **of.slots,
+        ),
+        figures=(_histogram(vectors, of.slots, stage),),
+        table=steps,
+        caption=_caption(selection, words("caption", **of.slots)),
+        file=f"norm-{site}-token{selection.token}",
+        formulas=("layer-norm", "rms-norm"),
+        numbers={
+            "mean": Written.by(fixed, steps["mean μ"][0]),
+            "spread": spread,
+            "length": Written.by(power, steps["length"][0]),
+        },
+        at={"site": site, "stream": selection.stream.name},
+    )
+
+
+@spec.panel
+def batch_norm(
+    run: Run,
+    token: FollowedWord = OPENS,
+    sublayer: NormSite = "",
+    times: Annotated[float, Choice(TIMES, "Multiply the selected token’s vector by")] = 3.0,
+    stream: FirstStream = OPENS,
+) -> Panel:
+    """Distance by which each token moves under a norm, and under BatchNorm in its place, when one
+    token's vector is multiplied.
+
+    sublayer: the site of the norm, such as "1.ffn"; the first one where "". times: one of TIMES.
+    Raises ValueError for what is not there, and for a model without norms.
+    """
+    of = _opened_norm(run, token, sublayer, stream)
+    selection, site, token = of.selection, of.place.site, of.selection.token
+    words = sentences(CONCEPT, "batch_norm")
+    changed = residual.norm_change(
+        selection.stream, site, token, times, *of.norms.weights[site][2:]
+    )
+    slots = {**of.slots, "times": f"{times:g}"}
     worst = residual.largest_other(changed.batch, token)
     least = residual.largest_other(changed.layer, token)
     if worst is None or least is None:
@@ -827,15 +898,12 @@ def norm_steps(
             **slots,
         )
     return Panel(
-        title=words("title", norm=name),
+        title=words("title", **slots),
         finding=finding,
-        figures=(
-            _histogram(vectors, slots, stage, _of_batch(selection, norms.places[site].before)),
-            _changes(selection, changed, name),
-        ),
+        figures=(_changes(selection, changed, of.name), *_both_norms(of)),
         table={
             "token": [f"{at} {each}" for at, each in enumerate(selection.stream.tokens)],
-            name: changed.layer,
+            of.name: changed.layer,
             "BatchNorm": changed.batch,
         },
         details=words.lines(
@@ -845,26 +913,38 @@ def norm_steps(
             **slots,
         ),
         caption=_caption(selection, words("caption", **slots)),
-        file=f"norm-{site}-token{token}",
-        formulas=("layer-norm", "rms-norm", "batch-norm"),
-        numbers={
-            "mean": Written.by(fixed, steps["mean μ"][0]),
-            "spread": Written.by(fixed, steps["spread σ"][0]),
-            "length": Written.by(power, steps["length"][0]),
-        },
+        file=f"batch-norm-{site}-token{token}",
+        formulas=("batch-norm",),
         at={"site": site, "stream": selection.stream.name},
     )
 
 
+def _both_norms(of: OpenedNorm) -> tuple[Facts, ...]:
+    """The component of a token that is largest after its norm, as BatchNorm and the norm itself
+    make it, without gain and bias; none where BatchNorm would divide by 0."""
+    selection, words = of.selection, sentences(CONCEPT, "batch_norm")
+    x = residual.site_vectors(selection.stream, of.place.before)
+    spread, at = x.std(axis=0), selection.token
+    if not spread.all():
+        return ()
+    m = weight_texts.largest(residual.site_vectors(selection.stream, of.place.after)[at])
+    own = residual.normalised(x[at], *of.norms.weights[of.place.site][2:])[m]
+    batch = (x[at, m] - x[:, m].mean()) / spread[m]
+    told = (("BatchNorm", batch), (of.name, own))
+    return (
+        Facts(
+            facts=tuple(
+                (power(float(each), 3), words("component", m=m, by=name)) for name, each in told
+            )
+        ),
+    )
+
+
 def _histogram(
-    vectors: Mapping[str, np.ndarray],
-    slots: Mapping[str, Any],
-    stage: int | None,
-    batch: np.ndarray | None,
+    vectors: Mapping[str, np.ndarray], slots: Mapping[str, Any], stage: int | None
 ) -> Steps:
     """The numbers of a vector after each step of its norm as a histogram, all on one axis, on which
-    the outermost bins hold what lies beyond. One component is a line, and in the last step beside
-    it what BatchNorm makes of it. batch: the vector after BatchNorm, None where there is none."""
+    the outermost bins hold what lies beyond. One component is a line."""
     words, columns = sentences(CONCEPT, "norm_steps"), residual.norm_stages(vectors)
     high = max(float(np.quantile(np.abs(each), WITHIN)) for each in vectors.values()) or 1.0
     edges = np.linspace(-high, high, N_BINS + 1)
@@ -873,33 +953,29 @@ def _histogram(
     numbers = zip(*(columns[name] for name in list(columns)[1:]))
     *_, last = vectors.values()
     dimension = weight_texts.largest(last)
-    lines: dict[str, tuple[tuple[float, str], ...]] = {
-        name: ((float(each[dimension]), words("component", m=dimension)),)
-        for name, each in vectors.items()
-    }
-    if batch is not None:
-        lines[list(vectors)[-1]] += ((float(batch[dimension]), "BatchNorm"),)
+    component = words("component", m=dimension)
     frames = tuple(
         Frame(
             name,
             (
                 Chart(
                     title=words("histogram", n=len(vectors[name]), **slots),
-                    note=sentences(CONCEPT, "stages")(name),
+                    note=" ".join(
+                        (
+                            sentences(CONCEPT, "stages")(name),
+                            words(
+                                "numbers",
+                                spread=fixed(spread),
+                                mean=fixed(mean),
+                                length=power(length),
+                                turned=f"{turned:.1f}",
+                            ),
+                        )
+                    ),
                     series=(Series("", edges[:-1], of.astype(float), main=True, shape="steps"),),
-                    y_title=words("components"),
-                    guides=((mean, "μ"), *lines[name]),
+                    guides=((mean, "μ"), (float(vectors[name][dimension]), component)),
                     x_range=(-high, high),
                     y_range=(0.0, tallest),
-                    half=True,
-                ),
-                Facts(
-                    facts=(
-                        (fixed(spread), words("spread")),
-                        (fixed(mean), words("mean")),
-                        (power(length), words("length")),
-                        (f"{turned:.1f}°", words("turned")),
-                    )
                 ),
             ),
             key=str(at),
@@ -917,17 +993,9 @@ def _histogram(
     )
 
 
-def _of_batch(selection: StreamSelection, site: str) -> np.ndarray | None:
-    """The vector of the token as BatchNorm makes it of all tokens' vectors at a site; None where
-    these do not differ."""
-    x = residual.site_vectors(selection.stream, site)
-    spread = x.std(axis=0)
-    return (x[selection.token] - x.mean(axis=0)) / spread if spread.all() else None
-
-
 def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str) -> Bars:
     """Bars of each token's change under both norms: the changed one, and those that move most."""
-    words = sentences(CONCEPT, "norm_steps")
+    words = sentences(CONCEPT, "batch_norm")
     tokens = selection.stream.tokens
     order = [each for each in np.argsort(-changed.batch, kind="stable") if each != changed.token]
     listed = sorted([changed.token, *(int(each) for each in order[: N_ROWS - 1])])

@@ -105,9 +105,14 @@ def product(run: Run) -> Panel:
         figures=(
             Chart(
                 title=words("picture"),
-                series=(Series("", np.arange(1.0, len(p) + 1), np.exp(logs), main=True),),
+                series=(
+                    Series(
+                        "", np.arange(1.0, len(p) + 1), np.exp(logs), f"{whole.text}", main=True
+                    ),
+                ),
                 x_title=words("tokens"),
                 log_y=True,
+                guides=((hardest + 1.0, tokens[hardest]),),
                 ticks=tuple((float(place), token) for place, token in enumerate(tokens, 1)),
             ),
         ),

@@ -333,7 +333,7 @@ def losses(run: Run) -> Panel:
         table={"step": [step for step, _ in curve], "loss": [loss for _, loss in curve]},
         file="loss",
         formulas=("warm-up",),
-        numbers={"warm_up": Written.count(phases[0].warm_up)} if phases else {},
+        numbers={"phases": Written.count(len(phases))} if phases else {},
     )
 
 

@@ -268,6 +268,7 @@ ARCHITECTURE = (
         {
             "Token": Fold("Selected token in numbers", ("residual.token_path",), group=NUMBERS),
             "LayerNorm": Fold(panels=("residual.norms", "residual.norm_steps"), group=NUMBERS),
+            "BatchNorm": Fold("Compared with BatchNorm", ("residual.batch_norm",), group=NUMBERS),
             "Heads": Fold("Contribution of each head", ("residual.heads",), group=NUMBERS),
             "Gradient": Fold(
                 "Gradient",

@@ -131,8 +131,9 @@ class Phase:
     @property
     def curve(self) -> tuple[tuple[float, float], ...]:
         """The learning rate over its steps, where it bends: (step, rate)."""
-        fall = self.steps - max(1, self.steps // 5)
-        bends = (0, self.warm_up - 1, fall, self.steps - 1)
+        fall = max(1, self.steps // 5)
+        floor = sorted({fall, -(-fall // 50), max(1, fall // 50), 1}, reverse=True)
+        bends = (0, self.warm_up - 1, *(self.steps - left for left in floor))
         return tuple(
             (float(self.first + at), self.rate * rate_share(at, self.steps, self.warm_up))
             for at in bends
