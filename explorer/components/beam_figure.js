@@ -455,7 +455,8 @@ export function track(pen, figure, plan) {
   const name = isEnd(figure) ? say("end") : say("layer", { layer: layers[current].layer });
   const wide = pen.width(name, { bold: true, size: 0.95 }) + 3.6 * letter;
   const at = isEnd(figure) ? to : middle(current);
-  const x = Math.max(from, at - wide / 2);
+  const right = figure.lanes.length ? Infinity : to + letter; // where nothing comes out
+  const x = Math.max(from, Math.min(at - wide / 2, right - wide));
   const free = (/** @type {number} */ a, /** @type {number} */ b) =>
     !isDragged || b < x - 4 || a > x + wide + 4;
   const opening = (
