@@ -36,6 +36,7 @@ from models.contract.recording import Recording
 N_QUESTIONS = 10
 OF_SENTENCE = (NEXT, MASKED, CHANGED, LOOKS)  # kinds that are asked wherever a text has them
 OF_EVERY_TEXT = (RESIDUAL, NORM)  # kinds that are asked of every text alike
+PREVIOUS = {"previous", "previous-causal"}  # forms that ask of a head of the previous token
 CLEAR = 0.2  # by how much a pronoun's noun leads
 FINDING_BONUS = 2.0  # what a question is worth more whose answer is a finding
 
@@ -194,7 +195,7 @@ def _tells(one: Question, other: Question) -> bool:
     """True where the sentence of one question tells the answer of the other: which rule a head
     has."""
     same = (one.attention, one.layer, one.head) == (other.attention, other.layer, other.head)
-    return same and {one.form, other.form} == {"rule", "previous"}
+    return same and "rule" in (forms := {one.form, other.form}) and len(forms & PREVIOUS) == 1
 
 
 def _is_new(question: Question, chosen: Sequence[Question]) -> bool:

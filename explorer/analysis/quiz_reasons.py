@@ -70,6 +70,7 @@ CLEAR = 0.5  # a weight that a head gives for a reason
 NEARLY = 0.7  # the mean weight by which nearly every word attends to one place
 SEEN = 0.05  # the largest weight over all heads that is not nothing
 LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
+GROWN = 100  # times the first length
 SURE = 0.6  # probability of a masked word that the rest of the sentence tells
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
@@ -573,7 +574,8 @@ def _previous_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
     if before < CLEAR or before - after < max(MIN_MARGIN[POSITIONS], before / 3):
         return
     slots = (("before", before), ("after", after))
-    about = on.question(POSITIONS, "previous", layer=layer, head=head, slots=slots)
+    form = "previous-causal" if on.causal else "previous"
+    about = on.question(POSITIONS, form, layer=layer, head=head, slots=slots)
     choices = options("smaller", "same", "larger", "one", value=after)
     question = replace(about, choices=choices, margin=before - after, interest=before - after)
     yield seen_under(on, (WithoutPositions(),), question)
@@ -641,7 +643,8 @@ def without_norm(on: AskedSentence) -> Iterator[Question]:
     before = interventions.growth(on.stream)
     after = interventions.growth(on.rerun(WithoutNorm()).stream(on.stream.name))
     doubled = 2.0 ** on.attention.pattern.shape[0]
-    if not np.isfinite(after) or after < MIN_MARGIN[NORM] * max(before, doubled):
+    least = max(GROWN, MIN_MARGIN[NORM] * max(before, doubled))
+    if not np.isfinite(after) or after < least:
         return
     factor = interventions.factor_text
     slots: Slots = (("norm", on.context.norm), ("was", factor(before)), ("now", factor(after)))
@@ -898,7 +901,9 @@ def row_sum(on: AskedSentence) -> Iterator[Question]:
     address = place(layer, head, row)
     about = on.question(SUM, form, token=row, layer=layer, head=head, address=address, interest=1.0)
     if form == "why":
-        yield replace(about, choices=options("softmax", "scale", "training", "norm", value=1.0))
+        yield replace(
+            about, choices=options("softmax", "exponential", "training", "norm", value=1.0)
+        )
         return
     about = replace(about, words=(on.words[row], on.words[key]), key=key)
     weight = float(pattern[layer, head, row, key])
