@@ -952,7 +952,9 @@ def test_no_two_lessons_ask_the_same_in_the_same_words() -> None:
     for each in sheets:
         assert sum("xchange" in ask(one) for one in each) <= 1
         of_rule = {(one.layer, one.head) for one in each if one.form == "rule"}
-        assert not of_rule & {(one.layer, one.head) for one in each if one.form.startswith("previous")}
+        assert not of_rule & {
+            (one.layer, one.head) for one in each if one.form.startswith("previous")
+        }
     forms = Counter((one.kind, one.form) for each in sheets for one in each)
     for kind, least in ((kinds.BACK, 2), (kinds.HEADS, 3), (kinds.ADDED, 2)):
         assert len({form for of, form in forms if of == kind}) >= least, forms

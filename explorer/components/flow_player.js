@@ -14,7 +14,7 @@ import {
   stopOf,
   WIDEN,
 } from "./beam_figure.js";
-import { asTable, spoken, toldRow } from "./beam_words.js";
+import { asTable, hued, spoken, toldRow } from "./beam_words.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
@@ -80,6 +80,7 @@ export function remember(view, figure) {
   rememberGuess(figure);
   figure.hues = view.hues?.[guessKey(figure)] || votedHues(figure);
   figure.proof = proofOf(figure);
+  figure.hued = hued;
 }
 
 /** What the answer is without the word that matters most to it, "" under edits and where that is not known. @param {any} figure @returns {string} */

@@ -4,7 +4,6 @@
 
 import { make, worded } from "./mount.js";
 import { formulas } from "./number_format.js";
-import { hued } from "./beam_words.js";
 import { tint } from "./vote_figure.js";
 
 const PRODUCT = /(?<=(?<!\p{L})\p{L}) · (?=\p{L}(?!\p{L}))/gu; // of two letters, in one line
@@ -64,7 +63,8 @@ export function sentenceOf(view, line, terms = new Set()) {
   explained(header.terms, header.title, terms);
   /** @type {(Node | string)[]} */
   const nodes = headed(apart(explained(header.terms, line, terms)));
-  ({ sentencevotes: tint, flow: hued })[figures[0]?.kind]?.(view, figures[0], nodes[0]);
+  if (figures[0]?.kind === "sentencevotes") tint(view, figures[0], nodes[0]);
+  figures[0]?.hued?.(view, figures[0], nodes[0]);
   return nodes;
 }
 

@@ -235,7 +235,7 @@ def _under_beam(
     predicted = told.numbers if told else {}
     panel = replace(panel, figures=(machine, *below), numbers={**panel.numbers, **predicted})
     if machine.level:
-        return panel
+        return replace(panel, finding=_begun(machine.lanes, panel.finding))
     at = machine.current
     if at < 0 and told is not None:
         return _asking(panel, told)
@@ -318,18 +318,20 @@ def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flo
         machine = replace(machine, words=words, lanes=race if is_kept else machine.lanes)
     name = model_name(recording)
     last = replace(machine.stops[-1], finding=flow_beam.finding_of_end(told, machine, name))
-    stops = tuple(_begun(each, machine.lanes) for each in machine.stops[:-1])
+    begun = partial(_begun, machine.lanes)
+    stops = (
+        replace(each, finding=begun(each.finding), adds=begun(each.adds))
+        for each in machine.stops[:-1]
+    )
     return replace(machine, stops=(*stops, last))
 
 
-def _begun(stop: FlowStop, lanes: Sequence[FlowLane]) -> FlowStop:
-    """A stop whose sentences name a token that begins a word as the beginning that it is."""
-    finding, adds = stop.finding, stop.adds
+def _begun(lanes: Sequence[FlowLane], sentence: str) -> str:
+    """A sentence that names a token which begins a word as the beginning that it is."""
     for lane in lanes:
         if lane.rest:
-            name, begun = f"“{lane.label}”", f"“{lane.label}…”"
-            finding, adds = finding.replace(name, begun), adds.replace(name, begun)
-    return replace(stop, finding=finding, adds=adds)
+            sentence = sentence.replace(f"“{lane.label}”", f"“{lane.label}…”")
+    return sentence
 
 
 def _leaders(lanes: Sequence[FlowLane]) -> tuple[int, int]:
