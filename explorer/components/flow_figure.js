@@ -57,7 +57,6 @@ const GHOST = 0.3; // letters of a curve of a head that is switched off, at most
 const SINK = 0.35; // letters of a curve from a special token, at most
 const PALE = 0.2; // how strong that one is
 const FAINT = 0.02; // share below which a curve is not drawn
-const DOT = 2; // pixels of a dot of a curve that opposes, at least
 const [LIGHT, GLOW, BESIDE] = ["#f5a93a", 0.75, 0.5]; // of the curve that a tag tells of: its light, letters that this is wider, and how strong others are
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
 const OUT = 25; // letters of the words that come out, with the way to them
@@ -784,8 +783,7 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
     for (const row of of.slice(0, most).reverse()) {
       const share = widths[row];
       const pale = isGhost || isSpecial(row);
-      const isAgainst = share < 0 && !isGhost;
-      const dots = isAgainst ? `0.1 ${0.5 * letter}` : undefined;
+      const dots = share < 0 ? `0.1 ${0.5 * letter}` : undefined; // of one that opposes
       const [full, most_] = [Number.isFinite(most) ? 0.35 : 1, isSpecial(row) ? SINK : Infinity];
       const thick = Math.min(most_ * letter, THICKEST * letter * Math.abs(share) * full * size);
       const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
@@ -804,7 +802,7 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
         });
       curve(pen, plan, ends[0], ends[1], pale ? look.ink : (hueOf(pen, figure, row) ?? look.ink), {
         class: isGhost ? "flow-ghost" : "flow-curve",
-        "stroke-width": Math.max(isAgainst ? DOT : 1, Math.min(room, thick)).toFixed(1),
+        "stroke-width": Math.max(dots ? 2 : 1, Math.min(room, thick)).toFixed(1),
         "stroke-opacity": isGhost
           ? 0.4
           : (came * (pale ? PALE : hueOf(pen, figure, row) ? 0.85 : 0.5)).toFixed(2),

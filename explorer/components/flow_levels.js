@@ -47,14 +47,8 @@ export function glide(view, before, began = performance.now()) {
 
 /** Whether the flow on show is asked the same as one that comes in its place, under the same edits. @param {View} view @param {any[]} figures */
 export const isSame = (view, figures) => {
-  const [was, next] = [now(view), figures.find(({ kind }) => kind === "flow")];
-  const told = ({ asks, edits, bands }) =>
-    JSON.stringify([
-      asks,
-      edits,
-      bands.map((/** @type {any} */ band) => [band.rows, band.selected]),
-    ]);
-  return was?.kind === "flow" && Boolean(next) && told(was) === told(next);
+  const told = (/** @type {any} */ one) => JSON.stringify([one?.asks, one?.edits, one?.bands]);
+  return told(now(view)) === told(figures.find(({ kind }) => kind === "flow"));
 };
 
 /** Keep where the beam stands. Returns what brings it there again, where the same flow is built anew, and lets it go on. @param {View} view */

@@ -567,7 +567,7 @@ function answerOf(view) {
   const sum = box.querySelector(`g.flow-layer[data-at="${figure.cause[0] ?? 0}"] .flow-sum`);
   if (!out || !sum) return [];
   const [x, y] = ["cx", "cy"].map((name) => Number(sum.getAttribute(name)));
-  const line = [0, 1, 2, 3].flatMap((third) => [x + ((out[0] - x) * third) / 3, y]);
+  const line = [x, y, x, y, out[0], y, out[0], y];
   const [{ label, rest }] = onShow(figure);
   return [line, out].map((points, each) => ({
     ...{ points, fill: view.look.ink, hue: 0, begins: each * TRAVEL, word: label + rest },

@@ -2,57 +2,26 @@
 // A panel of the page when the page is printed.
 
 import { until } from "./mount.js";
-import { answered } from "./beam_figure.js";
-import { Pen } from "./draw.js";
-import { formulaRows } from "./formula_figure.js";
-import { filed, formulasOf, row } from "./panel_layout.js";
-import { laid } from "./slide_layout.js";
-import { FONT, shown } from "./svg_export.js";
+import { filed } from "./panel_layout.js";
+import { shown } from "./svg_export.js";
 import { onWhite } from "./theme.js";
 
-const PAPER = 740; // pixels of a page of A4 between its margins
-const [TYPE, LARGER] = [12, 1.1]; // pixels of the smallest type on a worksheet, and how many times as large it may be
-const MOST = 480; // pixels of the height of a picture there
-const HEIGHTS = [250, 320, 400, MOST]; // tried: two steps of a lesson share a page
-const LIKED = 0.9; // times its height that one takes which is lower
-const BELOW = 10; // pixels between it and its formulas
+export const PAPER = 740; // pixels of a page of A4 between its margins
 
-/** A panel on a worksheet, where a step's own words stand above it: over its formulas, in the least height in which all of it is drawn. @param {import("./mount.js").View} view */
-function onSheet(view) {
-  const { header, figures: all } = answered(view.header, view.figures);
-  const look = { ...onWhite(), font: FONT };
-  const figures = all.map((one) => (one.title === header.title ? { ...one, title: "" } : one));
-  const free = new Pen(look, TYPE, false, header.special);
-  const height = row(free, figures, { x: 0, y: 0, width: PAPER });
-  const own = { svg: free.parts.join(""), height, omitted: free.omitted, cost: LIKED * height };
-  const tried = HEIGHTS.map((height) => {
-    const made = laid({ header, figures, look }, { width: PAPER, height }, TYPE, LARGER);
-    return { ...made, cost: made.height };
-  });
-  const { svg, height: high } = [...tried, ...(height > MOST ? [] : [own])].reduce((best, one) =>
-    lost(one) - lost(best) + (one.cost - best.cost) / 1e4 < 0 ? one : best,
-  );
-  const pen = new Pen(look, TYPE, false, header.special);
-  const formulas = formulasOf(header.formulas, figures);
-  const y = high + BELOW;
-  const below = formulas.length ? formulaRows(pen, formulas, { x: 0, y, width: PAPER }) : 0;
-  return { svg: svg + pen.parts.join(""), width: PAPER, height: y + below };
-}
+/** @type {((view: import("./mount.js").View) => { svg: string, width: number, height: number }) | undefined} how a worksheet lays a panel out */
+let onSheet;
 
-/** The share of a picture's parts that is not drawn; of names that stand in order it has some. @param {Pick<import("./slide_layout.js").Laid, "omitted">} made */
-const lost = ({ omitted }) =>
-  omitted.reduce((sum, { what, shown, all }) => sum + (what === "names" ? 0 : 1 - shown / all), 0);
-
+/** Lay panels out as a worksheet does, where the page is one. @param {NonNullable<typeof onSheet>} lay */
+export const asSheet = (lay) => (onSheet = lay);
 /** On paper a panel stands as in its file: whole, as wide as the page, in the light theme. @param {import("./mount.js").View} view */
 export function printed(view) {
   if (view.ends.paper) return; // a page that turns light for it draws the panel anew meanwhile
   const put = () => {
     if (view.root.classList.contains("night")) return; // the question stands there as it is
-    const isSheet = document.body.classList.contains("paper");
-    const { svg, width, height } = isSheet
+    const { svg, width, height } = onSheet
       ? onSheet(view)
       : filed(view, onWhite(), { least: PAPER, caption: false });
-    const name = `on-paper${isSheet ? " of-step" : ""}`;
+    const name = `on-paper${onSheet ? " of-step" : ""}`;
     const size = { viewBox: `0 0 ${width} ${height}`, class: name, role: "img" };
     view.root.querySelector(".on-paper")?.remove();
     view.root.append(shown(svg.replace(/^<svg[^>]*>|<\/svg>$/g, ""), size));

@@ -34,6 +34,7 @@ export async function open() {
     if (mine === turns) draw();
   };
   colours(draw);
+  if (document.body.classList.contains("paper")) await moduleOf("worksheet"); // it lays panels out
   if (choice) choice.onchange = () => turn(choice.selectedIndex);
   await turn(Math.max(0, choice ? choice.selectedIndex : 0));
   main.after(pictures());
@@ -112,9 +113,12 @@ function colours(draw) {
   named();
 }
 
+/** A module of the file. @param {string} name */
+const moduleOf = (name) => import(`headlight/${name}.js`);
+
 /** @param {Part} part @param {HTMLElement} box @param {Record<string, any>} blocks */
 async function view({ component, data: [header, places] }, box, blocks) {
-  const { default: draw } = await import(`headlight/${component}.js`);
+  const { default: draw } = await moduleOf(component);
   const tree = box.attachShadow({ mode: "open" });
   tree.append(make("div", component));
   const named = Object.entries(places).map(([name, place]) => [name, blocks[place]]);

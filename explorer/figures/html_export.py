@@ -85,6 +85,7 @@ def document(sheets: DocumentSpec | Sequence[DocumentSpec], link: str = "") -> D
     components = {
         part.component for each in listed for part in each.parts if isinstance(part, View)
     }
+    components |= {"worksheet"} if first.paper else set()
     code = json.dumps(import_map(sorted(components)))
     title = escape(first.title if len(listed) == 1 else f"{len(listed)} texts")
     has_formulas = any(OF_A_FORMULA in each for each in contents)

@@ -222,7 +222,7 @@ def _under_beam(
     makes what is told of again, for what takes longer."""
     machine, *below = panel.figures
     assert isinstance(machine, Flow)
-    drawn = panel.at["run"]
+    drawn, stops = panel.at["run"], machine.stops
     recording = drawn.recording()
     if told is not None:
         machine = _with_whole_words(drawn, machine, told)
@@ -235,7 +235,11 @@ def _under_beam(
     predicted = told.numbers if told else {}
     panel = replace(panel, figures=(machine, *below), numbers={**panel.numbers, **predicted})
     if machine.level:
-        return replace(panel, finding=_begun(machine.lanes, panel.finding))
+        for stop, named in zip(stops, machine.stops):  # a layer says what its stop says
+            if stop.finding and panel.finding.startswith(stop.finding):
+                finding = named.finding + panel.finding.removeprefix(stop.finding)
+                return replace(panel, finding=finding)
+        return panel
     at = machine.current
     if at < 0 and told is not None:
         return _asking(panel, told)
