@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from driver import MARKS, Visitor
+from playwright.sync_api import expect
 from test_class_journey import leading
 
 from explorer.app.state import url_state
@@ -396,10 +397,15 @@ def test_a_copy_of_a_lesson_gets_a_step_and_a_picture_of_another_tab(visitor: Vi
     page.locator(".st-key-item-3").get_by_label("What everybody reads").fill("We stop here.")
     page.locator(".st-key-item-3").get_by_label("Question", exact=True).focus()
     page.locator(".st-key-item-4 summary", has_text="5. Positions as waves").click()
-    for menu, option in (("Page", "Architecture: Feed-forward"), ("Picture", "Network")):
-        visitor.at_rest()
-        page.locator(".st-key-item-4").get_by_role("combobox", name=menu).click()
+    of_step = page.locator(".st-key-item-4")
+    for menu, option, picture in (
+        ("Page", "Architecture: Feed-forward", "Units"),
+        ("Picture", "Network", "Network"),
+    ):
+        of_step.get_by_role("combobox", name=menu).click()
         page.get_by_role("option", name=option, exact=True).click()
+        expect(of_step.get_by_role("combobox", name="Picture")).to_have_value(picture)
+        visitor.at_rest()
     for _ in range(20):  # the file has what the last run of the page knew
         visitor.at_rest()
         with page.expect_download() as waiting:
