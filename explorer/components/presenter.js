@@ -589,15 +589,18 @@ function presentPanel(view, own) {
   const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = (!proof && at) || {};
   const formulas = besideFrame(header.formulas, frame);
   const inNumbers = formulas.filter(({ numbers }) => numbers.length);
-  const set = (/** @type {number} */ most) =>
+  const all = isFilled ? inNumbers.length : 0;
+  const set = (/** @type {number} */ most, /** @type {boolean} */ flat) => {
+    view.spared = most < all && header.panel;
+    view.formulas.classList.toggle("flat", flat);
     view.formulas.replaceChildren(
       ...(ownFormula ? typesetAlone(ownFormula) : []),
       ...formulas.flatMap((one) =>
-        typeset([one], { focus, filled: inNumbers.indexOf(one) < most }),
+        typeset([one], { focus, filled: inNumbers.indexOf(one) < most, flat }),
       ),
     );
-  const all = isFilled ? inNumbers.length : 0;
-  set(all);
+  };
+  set(all, false);
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
   const said = [guess, frame?.sentence || found || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
@@ -609,15 +612,16 @@ function presentPanel(view, own) {
   const of = captions(header.caption).filter((line) => !heading || !OF_LESSON.test(line));
   filled(view.caption, isOwn && ownWords ? [ownWords] : of, " · ");
   if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
-  // The picture has its part of the screen; where numbers would take of that, one formula has them,
-  // or they come on a press.
-  view.spared = undefined;
+  // The picture has its part of the screen, and all of its rows; where formulas would take of that, their
+  // lines stand side by side in smaller type, then one formula has numbers, or they come on a press.
   const fewer = view.insists === header.panel ? [] : [1, 0].filter((most) => all > most);
-  const spares = (/** @type {number} */ most) => {
-    view.spared = most < all && header.panel;
-    set(most);
-  };
-  while (fewer.length && isSmall(view)) spares(/** @type {number} */ (fewer.shift()));
+  const settings = [all, ...fewer].map((most) => ({ most, set: () => set(most, true) }));
+  if (!view.formulas.firstChild) settings.length = 0;
+  settings.unshift({ most: all, set: () => set(all, false) });
+  while (settings.length > 1 && isSmall(view)) {
+    settings.shift();
+    settings[0].set();
+  }
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
@@ -629,25 +633,35 @@ function presentPanel(view, own) {
   const beside = vote(view);
   shows(view, null, { beside });
   const spoken = { header: { ...header, says }, look: panel.look, figures: shown };
-  drawSlide(
-    view,
-    spoken,
-    () => fewer.length > 0 && (spares(/** @type {number} */ (fewer.shift())), true),
-  );
+  drawSlide(view, spoken, settings);
   view.size = sizeOf(view.plate);
 }
 
 /** Whether formulas leave a picture less than its part of the screen. @param {View} view */
 const isSmall = ({ plate }) => plate.clientHeight < LEAST * innerHeight;
 
-/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {() => boolean} makesRoom by fewer numbers above it, false where it cannot: for a figure that else is not drawn */
-async function drawSlide(view, figures, makesRoom) {
+/**
+ * Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. Formulas above it
+ * give way to rows that else are left out, and their numbers to a figure.
+ * @param {View} view @param {any} figures @param {{ most: number, set: () => void }[]} settings of the formulas with so many in numbers, from the one that stands
+ */
+async function drawSlide(view, figures, [own, ...smaller]) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
   if (view.turn !== turn || !bus.now.presenter) return;
   const draw = () => slide(figures, view.plate, figures.header.title);
-  let made = draw();
-  while (made.isCut && makesRoom()) made = draw();
+  let [made, stands, last] = [draw(), own, own];
+  for (const one of smaller) {
+    if (made.isWhole || (one.most < own.most && !made.isCut)) break;
+    one.set();
+    const tried = draw();
+    if (tried.isWhole || (made.isCut && !tried.isCut)) [made, stands] = [tried, one];
+    last = one;
+  }
+  if (last !== stands) {
+    stands.set();
+    made = draw();
+  }
   view.size = sizeOf(view.plate);
   shows(view, made.svg, { beside: vote(view) });
 }
