@@ -288,6 +288,19 @@ def growth(stream: Stream) -> float:
     return last / first if first > 0 else inf
 
 
+def lengths_by_layer(stream: Stream) -> np.ndarray:
+    """The tokens' mean length before the first layer and after each (layer + 1)."""
+    sites = named_states(stream)
+    ends = {name.partition(".")[0]: site for name, site in sites.items() if name[0].isdigit()}
+    before = [site for name, site in sites.items() if name in ("embed", "input")][-1:]
+    return np.array(
+        [
+            np.linalg.norm(stream.at(site).astype(np.float64), axis=-1).mean()
+            for site in (*before, *ends.values())
+        ]
+    )
+
+
 def path_columns(paths: StreamPaths, token: int) -> Columns:
     """Both paths of one token as named columns, with the mean over all tokens beside them."""
     return {

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from explorer.analysis import quiz_reasons, word_classes
+from explorer.analysis import quiz_reading, quiz_reasons, word_classes
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding, attention_between_words, word_groups
 from explorer.analysis.measure import MeasureContext
@@ -30,7 +30,6 @@ from explorer.analysis.quiz_question import (
     RESIDUAL,
     Question,
 )
-from explorer.analysis.quiz_reading import head_questions
 from models.contract.recording import Recording
 
 N_QUESTIONS = 10
@@ -99,7 +98,9 @@ def guesses(
 
 def _read_off(recording: Recording, after: str, all_words: bool) -> Iterator[Question]:
     for attention in recording.attention:
-        yield from head_questions(attention_between_words(recording, attention, after), all_words)
+        yield from quiz_reading.head_questions(
+            attention_between_words(recording, attention, after), all_words
+        )
 
 
 def _select_questions(
@@ -120,7 +121,7 @@ def _select_questions(
     of_pronouns = _pronouns(recording)
     later = [one for one in looks if (one.attention, one.token) not in of_pronouns]
     by_kind[LOOKS] = [
-        replace(one, form="pronoun")
+        quiz_reading.what_follows(one)
         for one in looks
         if _can_be_reasoned(one, of_pronouns) and _is_agreed(one, recording)
     ]

@@ -130,6 +130,11 @@ class Question:
         return self.kind not in READ_OFF
 
 
+def options(right: str, *wrong: str, value: float = 0.0) -> tuple[AnswerOption, ...]:
+    """Answers by their keys, the right one first, with what was measured."""
+    return AnswerOption(value, key=right), *(AnswerOption(key=each) for each in wrong)
+
+
 def most_question(ranked: list[AnswerOption], about: Question) -> Iterator[Question]:
     """The question which of some has most, from all that could be shown, the most first; nothing
     where the first does not lead by enough, or there are too few."""

@@ -1,9 +1,10 @@
-"""Questions whose answer is read off a head's picture: the word that a word attends to most, and
-the one that receives most."""
+"""Questions on what a head's picture shows: the word that a word attends to most, and what follows
+of that for a pronoun, or for a word that receives most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from explorer.analysis.quiz_question import (
     Question,
     answer_names,
     most_question,
+    options,
 )
 
 FEWEST_KEYS = 4  # words that a row may look at, for a question about it
@@ -102,10 +104,11 @@ class AttentionQuestions:
         attend to it: both on their average, by which it leads clearly, and in total."""
         sizes = self.seen.rows.sizes.astype(np.float64)[:, None]
         can_attend = self.seen.allowed & self.seen.text_masks[0][:, None]
-        form = "source"
+        form, giving = "source", ""
         if self.seen.attention.query == self.seen.attention.key:
             np.fill_diagonal(can_attend, False)
             form = ""
+            giving = "the other words" if np.triu(can_attend, 1).any() else "the words after it"
         keys = [each for each in self.keys.tolist() if can_attend[:, each].sum() >= FEWEST_ROWS]
         if len(keys) < FEWEST_KEYS:
             return
@@ -121,6 +124,28 @@ class AttentionQuestions:
                 continue
             if mean[most] < CLEAR_LEAD * mean[ranked[1]]:
                 continue
-            interest = float(mean[most])
-            about = self.about(RECEIVED, layer, head, form=form, interest=interest)
-            yield from most_question([self.word(each, mean[each]) for each in ranked], about)
+            given, less = float(mean[most]), float(mean[ranked[1]])
+            if given - less < MIN_MARGIN[RECEIVED]:
+                continue
+            about = self.about(RECEIVED, layer, head, form=form, interest=given)
+            yield replace(
+                about,
+                words=(self.key_names[most],),
+                key=int(self.seen.keys.starts[most]),
+                slots=(("given", given), ("less", less), ("from_words", giving)),
+                choices=options("key", "important", "column", "gives", value=given),
+                margin=given - less,
+            )
+
+
+def what_follows(one: Question) -> Question:
+    """The question what follows for a pronoun, of what a head has it attend to most: one head alone
+    tells nothing certain."""
+    return replace(
+        one,
+        form="pronoun",
+        words=(*one.words, one.answer.word),
+        key=one.answer.token,
+        slots=(("given", one.answer.value), ("rival", one.second.word), ("less", one.second.value)),
+        choices=options("nothing", "referent", "both", "unknown"),
+    )

@@ -45,6 +45,7 @@ from explorer.analysis.quiz_question import (
     Slots,
     answer_names,
     most_question,
+    options,
 )
 from explorer.analysis.word_classes import is_word
 from explorer.figures.formatting import Written, fixed
@@ -268,11 +269,6 @@ def reasons(context: MeasureContext, likeliest: Sequence[tuple[str, float]]) -> 
             continue
 
 
-def options(right: str, *wrong: str, value: float = 0.0) -> tuple[AnswerOption, ...]:
-    """Answers by their keys, the right one first, with what was measured."""
-    return AnswerOption(value, key=right), *(AnswerOption(key=each) for each in wrong)
-
-
 def place(layer: int, head: int, token: int = -1, **more: str) -> tuple[tuple[str, str], ...]:
     """The choices of an address that show a head, and a word of it."""
     at = {"layer": str(layer), "head": str(head), "token": "" if token < 0 else str(token)}
@@ -449,8 +445,8 @@ def beside(on: AskedSentence) -> Iterator[Question]:
 
 
 def _rule(on: AskedSentence, kind: str, step: int, at: tuple[int, int]) -> Iterator[Question]:
-    """Question for the rule that the picture of a head shows: each word attends to the one before
-    it, to the one after it, to itself, or all words attend to one and the same."""
+    """Question what a head goes by whose picture shows one rule: each word attends to the one
+    before it, or to the one after it, much more than to itself or than all words to one."""
     pattern, text = on.attention.pattern, ~on.stream.special
     shares = [
         float(_share_at(pattern, on.stream.special, on.attention.reachable, each)[at])
@@ -460,8 +456,7 @@ def _rule(on: AskedSentence, kind: str, step: int, at: tuple[int, int]) -> Itera
     margin = shares[0] - max(*shares[1:], float(same))
     if margin < MIN_MARGIN[kind]:
         return
-    right, wrong = ("before", "after") if step < 0 else ("after", "before")
-    choices = options(right, wrong, "itself", "one", value=shares[0])
+    choices = options("place", "meaning", "often", "likely", value=shares[0])
     slots: Slots = (("given", shares[0]),)
     about = on.question(kind, "rule", layer=at[0], head=at[1], slots=slots, address=place(*at))
     yield replace(about, choices=choices, margin=margin)
@@ -652,7 +647,7 @@ def without_residual(on: AskedSentence) -> Iterator[Question]:
     about = on.question(
         RESIDUAL, slots=(("before", before), ("after", after)), margin=after - before, interest=1.0
     )
-    choices = options("more", "less", "same", "norm", value=after)
+    choices = options("more", "less", "same", "later", value=after)
     yield seen_under(on, (WithoutResidual(),), replace(about, choices=choices))
 
 
@@ -663,18 +658,26 @@ def without_norm(on: AskedSentence) -> Iterator[Question]:
     before, after = interventions.growth(on.stream), interventions.growth(bare)
     if not np.isfinite(after) or after < max(GROWN, MIN_MARGIN[NORM] * before):
         return
-    steps = np.diff(np.linalg.norm(bare.resid.astype(np.float64), axis=-1).mean(axis=1))
-    if len(steps) < 2 or steps[-1] < FAR_MORE * abs(steps[0]):
+    steps = np.diff(interventions.lengths_by_layer(bare))
+    most = int(steps.argmax())
+    if steps[most] < FAR_MORE * abs(steps[0]):
         return
-    slots: Slots = (("norm", on.context.norm), ("now", interventions.factor_text(after)))
+    slots: Slots = (
+        *(("norm", on.context.norm), ("now", interventions.factor_text(after))),
+        *(("first", _length(steps[0])), ("most", _length(steps[most])), ("number", str(most))),
+    )
     about = on.question(NORM, slots=slots, margin=after / before, interest=1.0)
     choices = options("longer", "same", "shrinks", "steps", value=after)
     yield seen_under(on, (WithoutNorm(),), replace(about, choices=choices))
 
 
+def _length(value: float) -> Written:
+    return Written(float(value), f"{value:,.0f}" if abs(value) >= 10 else f"{value:.1f}")
+
+
 def without_head(on: AskedSentence) -> Iterator[Question]:
-    """Question for the head that does not notice that another one is taken out, one of the same
-    layer or of one before it; or whose weights can change by that."""
+    """Question for the head whose weights can change where another one is taken out, one of a later
+    layer, beside heads of the same layer and of earlier ones; or for all such heads."""
     on.context.require_edits(ZeroHead)
     pattern = on.attention.pattern
     layers, heads = pattern.shape[:2]
@@ -684,33 +687,32 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
     edit = ZeroHead(layer, head, on.attention.name)
     change = np.abs(on.pattern_of(on.rerun(edit)) - pattern).max(axis=(2, 3)).astype(np.float64)
     apart = [at for at in np.ndindex(layer + 1, heads) if at != (layer, head)]
-    form = on.pick(("", "whose", *(("earlier",) if layer else ())))
-    right_at = on.pick([at for at in apart if (at[0] < layer) == (form == "earlier")])
-    later = sorted(
-        (
-            at
-            for at in np.ndindex(layers, heads)
-            if at[0] > layer and change[at] >= MIN_MARGIN[HEADS]
-        ),
-        key=lambda at: -change[at],
-    )
-    if len(later) < MOST_ANSWERS - 1 or any(change[at] > 0 for at in apart):
+    form = on.pick(("", "whose"))
+    later = [at for at in np.ndindex(layers, heads) if at[0] > layer]
+    right_at = max(later, key=change.__getitem__)
+    moved = float(change[right_at])
+    if moved < MIN_MARGIN[HEADS] or any(change[at] > 0 for at in apart):
         return
     about = on.question(HEADS, form, layer=layer, head=head, interest=1.0)
     if form == "whose":
-        moved = float(change[later[0]])
         choices = options("later", "mixed", "beside", "none", value=moved)
         about = replace(about, slots=(("moved", moved), ("of", OF_SIDE.get(on.attention.name, ""))))
         yield seen_under(on, (edit,), replace(about, choices=choices))
         return
-    # Of one layer and of another, so that its layer tells none of them.
-    first = [at for at in later if at[0] == later[0][0]]
-    others = [at for at in later if at[0] != later[0][0]]
-    wrong_at = [*first[:2], *others[:1], *first[2:]][: MOST_ANSWERS - 1]
-    right = AnswerOption(0.0, layer=right_at[0], head=right_at[1])
-    wrong = [AnswerOption(float(change[at]), layer=at[0], head=at[1]) for at in wrong_at]
-    margin = min(each.value for each in wrong)
-    yield seen_under(on, (edit,), replace(about, margin=margin, choices=(right, *wrong)))
+    # Heads beside it, and of earlier layers that of its own number first.
+    beside_it = [at for at in apart if at[0] == layer]
+    earlier = sorted((at for at in apart if at[0] < layer), key=lambda at: at[1] != head)
+    wrong = [
+        on.pick(beside_it),
+        *earlier[:1],
+        *(on.pick(earlier[1:] + beside_it) for _ in range(6)),
+    ]
+    wrong = list(dict.fromkeys(wrong))[: MOST_ANSWERS - 1]
+    choices = tuple(
+        AnswerOption(float(change[at]), layer=at[0], head=at[1]) for at in (right_at, *wrong)
+    )
+    if len(choices) == MOST_ANSWERS:
+        yield seen_under(on, (edit,), replace(about, margin=moved, choices=choices))
 
 
 # ---- a word is another, or stands elsewhere ------------------------------------------------------
