@@ -150,13 +150,14 @@ function planned(pen, figure, { x, y, width, height }) {
   const turned = width < NARROW * letter && !pen.least && figure.level < HEAD;
   const labels = labelsOf(figure);
   const last = bands.length - 1;
-  const gap = figure.says ? CLEAR - ROW : 0; // letters for the words below the chosen row
+  const isClear = Boolean(figure.says) && !turned; // room for the words below the chosen row
   const firsts = bands.map(
     (/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected,
   );
   const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
   const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
-  const tokens = labels.length + (turned ? 1.2 * last : (gap + BETWEEN * last) / ROW);
+  const tokens = labels.length + (turned ? 1.2 * last : -Number(isClear));
+  const between = (isClear ? CLEAR : 0) + BETWEEN * last; // letters that no row takes
   const isOpen = figure.level >= LAYER;
   const isDark = isAsked(figure);
   // On a slide no room is left for what is not there: places without and with what is out.
@@ -171,7 +172,7 @@ function planned(pen, figure, { x, y, width, height }) {
         isAsked(figure) ? 0.7 : LEAST,
         Math.min(
           isAsked(figure) ? 0.95 : row,
-          height ? (height / letter - head - below) / tokens : row,
+          height ? (height / letter - head - below - between) / tokens : row,
         ),
       );
   let along = (turned ? x + letter : y + head * letter) + pitch / 2;
@@ -180,8 +181,7 @@ function planned(pen, figure, { x, y, width, height }) {
     for (let row = 0; row < band.rows.length; row++) {
       rows.push(along);
       along += pitch;
-      if (at === last && row === band.selected && gap && !turned)
-        along += Math.max(0, CLEAR * letter - pitch);
+      if (at === last && row === band.selected && isClear) along += CLEAR * letter - pitch;
     }
     foots.push(along - pitch / 2);
     along += turned ? 1.2 * pitch : BETWEEN * letter;

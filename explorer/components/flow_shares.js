@@ -59,7 +59,7 @@ export function broughtOf(figure, layer, attention, row) {
   return isCause ? Math.max(all, attention.shares[head * attention.n + row]) : all;
 }
 
-/** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. Its note, which says how it is read, makes room for rows. @param {Flow} figure @param {number} most @param {number[]} [named] */
+/** A flow of at most so many rows: the chosen ones, those that are named, and those that most is brought from. @param {Flow} figure @param {number} most @param {number[]} [named] */
 export function cutFlow(figure, most, named = []) {
   numbered(figure);
   const { bands } = figure;
@@ -72,7 +72,6 @@ export function cutFlow(figure, most, named = []) {
     );
   return {
     ...cut,
-    note: "",
     omitted: omitted(["rows", size(cut), size(figure)]),
   };
 }

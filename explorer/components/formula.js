@@ -1,7 +1,7 @@
 // @ts-check
 // Formulas, typeset as MathML: their symbols, and on a press the numbers of the text below them.
 
-import { besideFrame } from "./formulas_beside.js";
+import { besideFrame } from "./panel_layout.js";
 import { MATH, attribute, known } from "./allowed.js";
 import { make, scrolledByKeys } from "./mount.js";
 import { sentences } from "./sentences.js";
@@ -35,14 +35,20 @@ function line(node, focus) {
   return element;
 }
 
-/** @typedef {{ focus?: string[], filled?: boolean, explained?: boolean }} How */
+/** @typedef {{ focus?: string[], filled?: boolean, explained?: boolean, flat?: boolean }} How */
+
+/** The rows of a table of math, each as a line of its own; a line that has none is one. @param {Node} node @returns {Node[]} */
+const rowsOf = ([tag, attributes, inside]) =>
+  inside[0]?.[0] === "mtable"
+    ? inside[0][2].map((/** @type {Node} */ row) => [tag, attributes, [["mtable", {}, [row]]]])
+    : [[tag, attributes, inside]];
 
 /**
  * Formulas as elements: `filled` with their numbers below their symbols; `focus`: symbols that are spoken
- * of; `explained`: with the meaning of each symbol.
+ * of; `explained`: with the meaning of each symbol; `flat`: numbers beside their symbols.
  * @param {Formula[]} formulas @param {How} how
  */
-export function typeset(formulas, { focus = [], filled, explained }) {
+export function typeset(formulas, { focus = [], filled, explained, flat }) {
   return formulas.map(({ id, title, lines, stays, numbers, symbols }) => {
     const rows = filled && numbers.length ? [...(stays ? lines : []), ...numbers] : lines;
     const means = (/** @type {[Node, string]} */ [symbol, text]) => [
@@ -57,7 +63,7 @@ export function typeset(formulas, { focus = [], filled, explained }) {
         data: { formula: id },
         "aria-label": title,
       },
-      ...rows.map((each) => line(each, focus)),
+      ...(flat ? rows.flatMap(rowsOf) : rows).map((each) => line(each, focus)),
       explained && make("dl", "", ...symbols.flatMap(means)),
     );
   });

@@ -18,16 +18,14 @@ import {
   wayIn,
 } from "./class_part.js";
 import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
-import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { isPast, press } from "./class_step.js";
+import { ANSWER, ASKED, isPast, press, questionSlide, stepOf } from "./class_step.js";
 import { decode } from "./codec.js";
 import { typeset, typesetAlone } from "./formula.js";
-import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { inProse, isTyping, plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
-import { resolved } from "./panel_layout.js";
+import { besideFrame, resolved } from "./panel_layout.js";
 import {
   captionOf,
   content,
@@ -589,15 +587,18 @@ function presentPanel(view, own) {
   const { heading, address, isOwn, says: ownWords, typeset: ownFormula } = (!proof && at) || {};
   const formulas = besideFrame(header.formulas, frame);
   const inNumbers = formulas.filter(({ numbers }) => numbers.length);
-  const set = (/** @type {number} */ most) =>
+  const all = isFilled ? inNumbers.length : 0;
+  const set = (/** @type {number} */ most, /** @type {boolean} */ flat) => {
+    view.spared = most < all && header.panel;
+    view.formulas.classList.toggle("flat", flat);
     view.formulas.replaceChildren(
       ...(ownFormula ? typesetAlone(ownFormula) : []),
       ...formulas.flatMap((one) =>
-        typeset([one], { focus, filled: inNumbers.indexOf(one) < most }),
+        typeset([one], { focus, filled: inNumbers.indexOf(one) < most, flat }),
       ),
     );
-  const all = isFilled ? inNumbers.length : 0;
-  set(all);
+  };
+  set(all, false);
   const guess = /flow_beam=end/.test(address || "") ? bus.now.guess : "";
   const said = [guess, frame?.sentence || found || header.title].filter(Boolean).join(" ");
   // On a step of a lesson a sentence without a number is about the page.
@@ -609,15 +610,19 @@ function presentPanel(view, own) {
   const of = captions(header.caption).filter((line) => !heading || !OF_LESSON.test(line));
   filled(view.caption, isOwn && ownWords ? [ownWords] : of, " · ");
   if (!figures.length) return inLargeType(view, { says: finding }); // nothing was found to draw
-  // The picture has its part of the screen; where numbers would take of that, one formula has them,
-  // or they come on a press.
-  view.spared = undefined;
+  // The picture has its part of the screen, and all of its rows; where formulas would take of that, their
+  // lines stand side by side in smaller type, then one formula has numbers, or they come on a press.
   const fewer = view.insists === header.panel ? [] : [1, 0].filter((most) => all > most);
-  const spares = (/** @type {number} */ most) => {
-    view.spared = most < all && header.panel;
-    set(most);
-  };
-  while (fewer.length && isSmall(view)) spares(/** @type {number} */ (fewer.shift()));
+  const flat = view.formulas.firstChild ? [all, ...fewer] : [];
+  /** @type {[number, boolean][]} */
+  const settings = [
+    [all, false],
+    ...flat.map((most) => /** @type {[number, boolean]} */ ([most, true])),
+  ];
+  while (settings.length > 1 && isSmall(view)) {
+    settings.shift();
+    set(...settings[0]);
+  }
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
@@ -629,25 +634,35 @@ function presentPanel(view, own) {
   const beside = vote(view);
   shows(view, null, { beside });
   const spoken = { header: { ...header, says }, look: panel.look, figures: shown };
-  drawSlide(
-    view,
-    spoken,
-    () => fewer.length > 0 && (spares(/** @type {number} */ (fewer.shift())), true),
-  );
+  drawSlide(view, spoken, settings, set);
   view.size = sizeOf(view.plate);
 }
 
 /** Whether formulas leave a picture less than its part of the screen. @param {View} view */
 const isSmall = ({ plate }) => plate.clientHeight < LEAST * innerHeight;
 
-/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {() => boolean} makesRoom by fewer numbers above it, false where it cannot: for a figure that else is not drawn */
-async function drawSlide(view, figures, makesRoom) {
+/**
+ * Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. Formulas above it
+ * give way to rows that else are left out, and their numbers to a figure.
+ * @param {View} view @param {any} figures @param {[number, boolean][]} settings of the formulas: how many have numbers, and whether flat; from the one that stands
+ * @param {(most: number, flat: boolean) => void} set
+ */
+async function drawSlide(view, figures, [own, ...smaller], set) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
   if (view.turn !== turn || !bus.now.presenter) return;
   const draw = () => slide(figures, view.plate, figures.header.title);
-  let made = draw();
-  while (made.isCut && makesRoom()) made = draw();
+  let [made, stands] = [draw(), own];
+  for (const one of smaller) {
+    if (made.isWhole || (one[0] < own[0] && !made.isCut)) break;
+    set(...one);
+    const tried = draw();
+    if (tried.isWhole || (made.isCut && !tried.isCut)) [made, stands] = [tried, one];
+    else {
+      set(...stands);
+      made = draw();
+    }
+  }
   view.size = sizeOf(view.plate);
   shows(view, made.svg, { beside: vote(view) });
 }
@@ -730,9 +745,7 @@ function walks(view, key) {
       view.walk(up);
       return true;
     }
-  }
-  if (by && finding(by)) return true;
-  if (up && head(up)) return true;
+  } else if ((by && finding(by)) || (up && head(up))) return true; // a step speaks of its own head
   if (by && view.walk) {
     view.walk(by);
     later(view);

@@ -58,10 +58,12 @@ const SMALLER_TYPE = 5 / 7; // rather than fewer of them in larger type
 const PART = 20; // what it costs to leave out all rows
 const CALM = 6; // what may be lost before another setting is tried: names of rows between others
 const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its cells
+const ROWS = ["rows", "tokens", "queries", "keys", "vectors"]; // of the text that is asked about
 const CUT = 0.3; // what it costs to cut a text
 
 /**
- * Draw figures as large as their room allows. Returns the picture as SVG, and whether it lacks a figure.
+ * Draw figures as large as their room allows. Returns the picture as SVG, whether it lacks a figure, and whether it has
+ * all rows of each.
  * @param {any} view its `header`, its `figures` and its `look`
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
@@ -77,6 +79,7 @@ export function slide(view, room, name, small = smallest(innerWidth), large = LA
   return {
     svg: whole(svg, { ...about, viewBox, "font-family": FONT }),
     isCut: omitted.some(({ what }) => what === "figures"),
+    isWhole: omitted.every(({ what }) => ![...ROWS, "figures"].includes(what)),
   };
 }
 
@@ -175,8 +178,9 @@ function readable(pen, figures, room, says, small) {
   let type = small;
   for (; type >= least || (!best && type > small / 2); type -= 2) {
     const made = setting(pen(type), figures, room, says);
-    if (made && (!best || gone(made) < gone(best))) best = { ...made, type };
-    if (best && !gone(best)) break;
+    if (made && (!best || gone(made) < gone(best) || (made.isWhole && !best.isWhole)))
+      best = { ...made, type };
+    if (best && !gone(best) && best.isWhole) break;
   }
   return best || { ...alone(figures, says), type: type + 2 };
 }
@@ -198,7 +202,7 @@ function setting(pen, figures, room, says) {
       const made = fitted(pen, list, { width: room.width, height }, says, shares);
       if (!made) continue;
       const lost = made.lost + LOST.figures * gone.reduce((sum, one) => sum + parted(one), 0);
-      if (!best || lost < best.lost - 0.01) best = { list: made.list, shares, omitted, lost };
+      if (!best || lost < best.lost - 0.01) best = { ...made, shares, omitted, lost };
       if (best.lost <= CALM) return best;
     }
   }
@@ -258,12 +262,13 @@ const titleOf = ({ title, figures, frames, current }) =>
 function fitted(pen, figures, { width, height }, says, shares) {
   const wide = widths(width, figures, pen.letter, 0, shares);
   const list = [];
-  let [lost, y] = [0, 0];
+  let [lost, y, isWhole] = [0, 0, true];
   if (isHeaded(figures)) {
     const head = most(pen, figures[0], { x: 0, y, width, height: HEAD * height }, says, false);
     if (!head) return undefined;
     list.push(head.figure);
     lost += head.lost;
+    isWhole = head.isWhole;
     y = head.took + pen.letter;
   }
   const body = figures.slice(list.length);
@@ -280,8 +285,9 @@ function fitted(pen, figures, { width, height }, says, shares) {
     if (!made) return undefined;
     list.push(made.figure);
     lost += made.lost;
+    isWhole &&= made.isWhole;
   }
-  return { list, lost };
+  return { list, lost, isWhole };
 }
 
 /** A figure with as many rows as its box holds, the height that it takes and what is lost; undefined where not even the fewest fit. @param {Pen} pen @param {any} one @param {import("./figures.js").Box} box @param {string} says @param {boolean} [grows] whether it is told its height */
@@ -296,7 +302,12 @@ function most(pen, one, box, says, grows = true) {
       const took = figure(probe, made, place);
       return (
         took <= height + 0.5 &&
-        probe.right <= box.width + 1 && { figure: made, took, lost: loss(probe) }
+        probe.right <= box.width + 1 && {
+          figure: made,
+          took,
+          lost: loss(probe),
+          isWhole: probe.omitted.every(({ what }) => !ROWS.includes(what)),
+        }
       );
     };
     let [low, high] = [0, MOST.length - 1]; // the last that is known to fit is `high`
@@ -309,7 +320,8 @@ function most(pen, one, box, says, grows = true) {
     }
     if (own && (!best || own.lost < best.lost)) best = own;
     const isWords = [one, ...(one.figures || [])].some(({ words }) => words?.length);
-    if (best && best.lost < LOST.figures && !isWords) break;
+    const isMore = isWords || (one.kind === "flow" && !best?.isWhole); // its note makes room for rows
+    if (best && best.lost < LOST.figures && !isMore) break;
   }
   return best;
 }
@@ -326,6 +338,8 @@ function versions(one, says) {
         (wide) => (rows) => ({ ...one, ...parts(one.figures, kept, rows, says, wide) }),
       ),
     );
+  if (one.kind === "flow")
+    return [one, { ...one, note: "" }].map((flow) => (rows) => cut(flow, rows, says));
   if (one.words?.length)
     return WORD_COLUMNS.map((columns) => (rows) => cut(one, rows, says, columns));
   if (one.kind !== "steps") return [(rows) => cut(one, rows, says)];
