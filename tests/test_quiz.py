@@ -265,6 +265,23 @@ def moved_row(one, context, said):
     return [row[each.token] for each in one.choices], list(row)
 
 
+def stays(one, context):
+    """The weight leads after the change too, and its query and key are nearly what they were."""
+    after = run_again(context, text=one.text)
+    was = dict(one.slots)["was"]
+    at_was = context.recording.stream(one.stream).tokens.index(was)
+    before, then = (attention_of(one, each) for each in (context.recording, after))
+    row = then.pattern[one.layer, one.head, one.token]
+    assert row[at_was] == pytest.approx(dict(one.slots)["left"], abs=CLOSE)
+    assert int(row.argmax()) == int(before.pattern[one.layer, one.head, one.token].argmax())
+    for vectors, token in ((lambda each: each.q, one.token), (lambda each: each.k, at_was)):
+        a, b = (vectors(each)[one.layer, one.head, token].astype(float) for each in (before, then))
+        assert a @ b > 0.89 * np.linalg.norm(a) * np.linalg.norm(b)
+    (meaning,) = (each.word for each in one.choices if each.key == "meaning")
+    assert meaning not in (was, dict(one.slots)["new"])
+    return one.answer.key == "stays" and int(row.argmax()) == at_was and not is_hidden(one, context)
+
+
 OTHER_WAY = {
     kinds.LOOKS: looks,
     kinds.BACK: beside,
@@ -380,7 +397,9 @@ def norm(one, context):
             )
         )
         grown.append(last / first)
-    return one.answer.key == "longer" and grown[1] > grown[0]
+    steps = np.diff([np.linalg.norm(each, axis=1).mean() for each in stream.resid.astype(float)])
+    assert steps[-1] > 9 * abs(steps[0]), "neither by the same step nor shorter"
+    return one.answer.key == "longer" and grown[1] > 90
 
 
 def unmoved(one, context):
@@ -495,7 +514,7 @@ def sums(one, context):
         heads = pattern[one.layer, :, one.token, one.key].sum()
         assert min(abs(column - 1), abs(heads - 1)) >= 0.1 - CLOSE
         return one.answer.key == "row"
-    return one.answer.key == "softmax"
+    return one.form == "untrained" and one.answer.key == "softmax"
 
 
 def convex(one, context):
@@ -561,6 +580,7 @@ REASONS = {
     kinds.RESIDUAL: residual,
     kinds.NORM: norm,
     kinds.SWAPPED: swapped,
+    kinds.CHANGED: stays,
     kinds.ADDED: added,
     kinds.SUM: sums,
     kinds.CONVEX: convex,

@@ -71,7 +71,9 @@ NEARLY = 0.7  # the mean weight by which nearly every word attends to one place
 SEEN = 0.05  # the largest weight over all heads that is not nothing
 LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
 GROWN = 100  # times the first length
+FAR_MORE = 10  # times what the first layer adds
 SURE = 0.6  # probability of a masked word that the rest of the sentence tells
+KEPT = 0.9  # cosine of a vector with what it was
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";")
@@ -85,6 +87,8 @@ ADDED_WORDS = {
     "": ("today", "again", "there"),
 }
 LOOSE = re.compile(r"\s+(?=[.,!?;:…]|$)")  # before a sign, where a word was taken away
+# Whose heads are asked about, where another attention reads them too.
+OF_SIDE = {"encoder self": " of the encoder", "decoder self": " of the decoder’s self-attention"}
 WORDS_BEFORE = 8  # of a text that a question shows before the word that is guessed
 
 
@@ -195,11 +199,13 @@ class AskedSentence:
         """Another recording, whose decoder reads the same target."""
         return self.context.rerun(to_line(edits), text, self.context.own_target)
 
+    def attention_of(self, recording: Recording) -> Attention:
+        """The same attention in another recording."""
+        return next(each for each in recording.attention if each.name == self.attention.name)
+
     def pattern_of(self, recording: Recording) -> np.ndarray:
-        """The pattern of the same attention in another recording."""
-        return next(
-            each.pattern for each in recording.attention if each.name == self.attention.name
-        )
+        """Its pattern there."""
+        return self.attention_of(recording).pattern
 
     def states(self, recording: Recording) -> np.ndarray:
         """The last states of the stream in a recording, (token, d_model)."""
@@ -408,13 +414,18 @@ def beside(on: AskedSentence) -> Iterator[Question]:
             continue
         share = _share_at(pattern, special, on.attention.reachable, step)
         best = int(share.argmax())
-        others = np.flatnonzero(share.ravel() <= share.max() - MIN_MARGIN[kind])
+        is_other = (share <= share.max() - MIN_MARGIN[kind]) & (
+            _most_at(pattern, special, step) < 0.5
+        )
+        others = np.flatnonzero(is_other)
         if share.max() < NEARLY or len(others) < MOST_ANSWERS - 1:
             continue
-        # The pictures that come nearest to a diagonal, each of another kind.
+        # What one may take for it: the diagonal itself, one column, and the diagonal beside it.
+        beside_it = 2 * step if on.causal else -step
         rival = [
-            _share_at(pattern, special, on.attention.reachable, each).ravel()
-            for each in (-step, 0, 2 * step)
+            _share_at(pattern, special, on.attention.reachable, 0).ravel(),
+            pattern[:, :, ~special].mean(axis=2, dtype=np.float64).max(axis=-1).ravel(),
+            _share_at(pattern, special, on.attention.reachable, beside_it).ravel(),
         ]
         wrong: list[int] = []
         for values in rival:
@@ -471,6 +482,13 @@ def _share_at(
         return np.zeros(pattern.shape[:2])
     at = np.array(rows)
     return pattern[:, :, at, at + step].mean(axis=-1, dtype=np.float64)
+
+
+def _most_at(pattern: np.ndarray, special: np.ndarray, step: int) -> np.ndarray:
+    """Share of the rows of text that each head has attend most to the token `step` places on,
+    (layer, head)."""
+    rows = np.flatnonzero(~special)
+    return (pattern[:, :, rows].argmax(axis=-1) == rows + step).mean(axis=-1)
 
 
 def picture(pattern: np.ndarray) -> str:
@@ -571,12 +589,13 @@ def _previous_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
     ]
     layer, head = map(int, np.unravel_index((sides[0] - sides[1]).argmax(), sides[0].shape))
     before, after = (float(each[layer, head]) for each in sides)
-    if before < CLEAR or before - after < max(MIN_MARGIN[POSITIONS], before / 3):
+    is_half = 0.35 < after / before < 0.65  # as one of the wrong answers says
+    if before < CLEAR or before - after < max(MIN_MARGIN[POSITIONS], before / 3) or is_half:
         return
     slots = (("before", before), ("after", after))
     form = "previous-causal" if on.causal else "previous"
     about = on.question(POSITIONS, form, layer=layer, head=head, slots=slots)
-    choices = options("smaller", "same", "larger", "one", value=after)
+    choices = options("smaller", "same", "larger", "half", value=after)
     question = replace(about, choices=choices, margin=before - after, interest=before - after)
     yield seen_under(on, (WithoutPositions(),), question)
 
@@ -633,23 +652,23 @@ def without_residual(on: AskedSentence) -> Iterator[Question]:
     about = on.question(
         RESIDUAL, slots=(("before", before), ("after", after)), margin=after - before, interest=1.0
     )
-    choices = options("more", "less", "same", "zero", value=after)
+    choices = options("more", "less", "same", "norm", value=after)
     yield seen_under(on, (WithoutResidual(),), replace(about, choices=choices))
 
 
 def without_norm(on: AskedSentence) -> Iterator[Question]:
     """Question whether vectors grow where no norm sets their length back."""
     on.context.require_edits(WithoutNorm)
-    before = interventions.growth(on.stream)
-    after = interventions.growth(on.rerun(WithoutNorm()).stream(on.stream.name))
-    doubled = 2.0 ** on.attention.pattern.shape[0]
-    least = max(GROWN, MIN_MARGIN[NORM] * max(before, doubled))
-    if not np.isfinite(after) or after < least:
+    bare = on.rerun(WithoutNorm()).stream(on.stream.name)
+    before, after = interventions.growth(on.stream), interventions.growth(bare)
+    if not np.isfinite(after) or after < max(GROWN, MIN_MARGIN[NORM] * before):
         return
-    factor = interventions.factor_text
-    slots: Slots = (("norm", on.context.norm), ("was", factor(before)), ("now", factor(after)))
+    steps = np.diff(np.linalg.norm(bare.resid.astype(np.float64), axis=-1).mean(axis=1))
+    if len(steps) < 2 or steps[-1] < FAR_MORE * abs(steps[0]):
+        return
+    slots: Slots = (("norm", on.context.norm), ("now", interventions.factor_text(after)))
     about = on.question(NORM, slots=slots, margin=after / before, interest=1.0)
-    choices = options("longer", "same", "shrinks", "doubles", value=after)
+    choices = options("longer", "same", "shrinks", "steps", value=after)
     yield seen_under(on, (WithoutNorm(),), replace(about, choices=choices))
 
 
@@ -680,18 +699,16 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
     about = on.question(HEADS, form, layer=layer, head=head, interest=1.0)
     if form == "whose":
         moved = float(change[later[0]])
-        choices = options("later", "all", "beside", "none", value=moved)
-        about = replace(about, slots=(("moved", moved),))
+        choices = options("later", "mixed", "beside", "none", value=moved)
+        about = replace(about, slots=(("moved", moved), ("of", OF_SIDE.get(on.attention.name, ""))))
         yield seen_under(on, (edit,), replace(about, choices=choices))
         return
-    spread = np.linspace(0, len(later) // 2, MOST_ANSWERS - 1).astype(int)
+    # Of one layer and of another, so that its layer tells none of them.
+    first = [at for at in later if at[0] == later[0][0]]
+    others = [at for at in later if at[0] != later[0][0]]
+    wrong_at = [*first[:2], *others[:1], *first[2:]][: MOST_ANSWERS - 1]
     right = AnswerOption(0.0, layer=right_at[0], head=right_at[1])
-    wrong = [
-        AnswerOption(float(change[later[at]]), layer=later[at][0], head=later[at][1])
-        for at in spread
-    ]
-    if len({each.name for each in wrong}) < len(wrong):
-        return
+    wrong = [AnswerOption(float(change[at]), layer=at[0], head=at[1]) for at in wrong_at]
     margin = min(each.value for each in wrong)
     yield seen_under(on, (edit,), replace(about, margin=margin, choices=(right, *wrong)))
 
@@ -712,23 +729,25 @@ def changed_word(on: AskedSentence) -> Iterator[Question]:
         if not on.reads(after, tokens):
             continue
         names = {**on.words, at: opposites()[old]}
-        now, then = on.attention.pattern, on.pattern_of(after)
-        for layer, head in np.ndindex(now.shape[:2]):
+        then = on.attention_of(after)
+        for layer, head in np.ndindex(then.pattern.shape[:2]):
             for row in on.content:
-                yield from _row_then(on, (layer, head, row), (now, then), names, (old, at, text))
+                yield from _row_then(on, (layer, head, row), then, names, (old, at, text))
 
 
 def _row_then(
     on: AskedSentence,
     cell: tuple[int, int, int],
-    patterns: tuple[np.ndarray, np.ndarray],
+    then: Attention,
     names: dict[int, str],
     change: tuple[str, int, str],
 ) -> Iterator[Question]:
     """The question which word gets most from a pronoun of a head after another word was changed."""
     layer, head, row = cell
     old, at, text = change
-    before, after = (each[layer, head, row].astype(np.float64) for each in patterns)
+    before, after = (
+        each.pattern[layer, head, row].astype(np.float64) for each in (on.attention, then)
+    )
     best, was = int(after.argmax()), int(before.argmax())
     lead = after[best] - np.delete(after, best).max()
     if {row, at} & {best, was} or {best, was} - names.keys() or lead < MIN_MARGIN[CHANGED]:
@@ -752,7 +771,27 @@ def _row_then(
     about = on.question(CHANGED, form, token=row, layer=layer, head=head, text=text, slots=slots)
     address = place(layer, head, row, other_text=text)
     about = replace(about, page="compare", address=address, interest=1 + float(lead))
-    yield from most_question(ranked, about)
+    if form != "stays":
+        yield from most_question(ranked, about)
+        return
+    others = [each for each in ranked if each.token not in (was, at)]
+    if others and _are_kept(on.attention, then, (layer, head, row, was)):
+        meaning = replace(others[0], value=0.0, key="meaning")
+        right, *wrong = options("stays", "new", "none", value=float(after[was]))
+        yield replace(about, choices=(right, wrong[0], meaning, wrong[1]), margin=float(lead))
+
+
+def _are_kept(before: Attention, after: Attention, at: tuple[int, int, int, int]) -> bool:
+    """True where the query and the key of a weight, at layer, head, row and column, point nearly
+    where they did."""
+    layer, head, row, column = at
+    if not before.opens or not after.opens:
+        return False
+    kept = []
+    for one, other, token in ((before.q, after.q, row), (before.k, after.k, column)):
+        a, b = (np.asarray(each[layer, head, token], np.float64) for each in (one, other))
+        kept.append(float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))))
+    return min(kept) > KEPT
 
 
 def swapped_words(on: AskedSentence) -> Iterator[Question]:
@@ -853,7 +892,9 @@ def added_word(on: AskedSentence) -> Iterator[Question]:
         recording.model.n_positions or 1 << 30
     ):
         return
-    word = on.pick(ADDED_WORDS[word_classes.language_of(tuple(recording.text.split()))])
+    in_text = recording.text.casefold()
+    words = ADDED_WORDS[word_classes.language_of(tuple(recording.text.split()))]
+    word = on.pick([each for each in words if each not in in_text] or words)
     text = f"{recording.text.rstrip()} {word}"
     after = on.rerun(text=text)
     ends = int((~on.stream.special).nonzero()[0][-1]) + 1
@@ -894,16 +935,14 @@ def row_sum(on: AskedSentence) -> Iterator[Question]:
             (pattern[:, :, row, key] > 0.25) & (pattern[:, :, row, key] < 0.45)
         ).tolist()
     ]
-    form = on.pick(("rest", "why", "which"))
+    form = on.pick(("rest", "untrained", "which"))
     if not cells or on.in_pieces:
-        form, cells = "why", [(0, 0, on.pick(on.content), on.pick(on.content))]
+        form, cells = "untrained", [(0, 0, on.pick(on.content), on.pick(on.content))]
     layer, head, row, key = on.pick(cells)
     address = place(layer, head, row)
     about = on.question(SUM, form, token=row, layer=layer, head=head, address=address, interest=1.0)
-    if form == "why":
-        yield replace(
-            about, choices=options("softmax", "exponential", "training", "norm", value=1.0)
-        )
+    if form == "untrained":
+        yield replace(about, choices=options("softmax", "training", "any", "none", value=1.0))
         return
     about = replace(about, words=(on.words[row], on.words[key]), key=key)
     weight = float(pattern[layer, head, row, key])
@@ -958,12 +997,14 @@ def mask(on: AskedSentence) -> Iterator[Question]:
         ahead = [(a, b) for a, b in combinations(words, 2) if on.causal or peak[a, b] >= SEEN]
         if len(back) >= MOST_ANSWERS - 1 and ahead:
             right = on.pick(ahead)
-            order = on.draw.permutation(len(back))[: MOST_ANSWERS - 1]
+            itself = [(at, at) for at in words if peak[at, at] >= SEEN]
+            wrong = [back[int(at)] for at in on.draw.permutation(len(back))]
+            wrong = [*([on.pick(itself)] if itself else []), *wrong][: MOST_ANSWERS - 1]
             choices = tuple(
                 AnswerOption(
                     float(peak[pair]), word=on.words[pair[0]], other=on.words[pair[1]], key="of_two"
                 )
-                for pair in (right, *(back[int(at)] for at in order))
+                for pair in (right, *wrong)
             )
             about = on.question(
                 MASK, "forbid" if on.causal else "would", token=right[0], key=right[1]
@@ -977,7 +1018,7 @@ def mask(on: AskedSentence) -> Iterator[Question]:
                 seen_under(on, (WithMask(),), replace(about, layer=0, head=0)), layer=-1, head=-1
             )
             return
-    inner = [at for at in words if 0 < np.searchsorted(words, at) < len(words) - 1] or words
+    inner = words[2:-1] or words[1:-1] or words
     token = on.pick(inner)
     form = "causal" if on.causal else "all"
     keys = (
@@ -1001,7 +1042,7 @@ def feed_forward(on: AskedSentence) -> Iterator[Question]:
     )
     keys = {
         "cannot": ("bring", "direction", "differ", "answer"),
-        "same": ("nothing", "a_little", "position", "zero"),
+        "same": ("nothing", "a_little", "position", "mixes"),
         "alone": ("nothing", "first", "through_ffn", "position"),
     }[form]
     about = replace(about, choices=options(*keys))

@@ -437,11 +437,15 @@ function play(view) {
   const enter = () => {
     figure.current = column;
     const isSlow = figure.slow.includes(column);
-    const stop = figure.stops[lastOfQuick(figure)]; // one sentence on quick layers, which is read
-    if (stop.finding !== view.beam.said) since = performance.now();
-    shown(view, isTold(figure), stop);
-    reads = readingOf(stop.finding);
-    const isLast = figure.slow.includes(column + 1) || column + 1 >= n;
+    // Quick layers before the first that is told have one sentence, which is read; later ones pass.
+    const passes = column > figure.slow[0] && !isTold(figure);
+    if (!passes) {
+      const stop = figure.stops[lastOfQuick(figure)];
+      if (stop.finding !== view.beam.said) since = performance.now();
+      shown(view, isTold(figure), stop);
+      reads = readingOf(stop.finding);
+    }
+    const isLast = !passes && (figure.slow.includes(column + 1) || column + 1 >= n);
     if (column >= n) return ending();
     if (calm) {
       draw(undefined);

@@ -81,8 +81,8 @@ class Race:
         """The head that the answer comes from, of the run without edits, as
         `flow_way.answering_head`; None where what it brings from its word adds too little."""
         of, words = self.first.way, (self.answer, self.rival)
-        found = flow_way.answering_head(self.typed, of.recording, of.token, *words)
         adds = self.adds if self.before is None else flow_way.additions(of, *words)
+        found = flow_way.answering_head(self.typed, of.recording, of.token, *words, adds=adds)
         if found is None or adds is None:
             return found
         own = adds.of_word(found.attention, _layer_number(found), found.head, found.key)

@@ -192,27 +192,42 @@ class AnsweringHead(NamedTuple):
 
 
 def answering_head(
-    plain: Recording, drawn: Recording, query: int, word: int, against: int | None = None
+    plain: Recording,
+    drawn: Recording,
+    query: int,
+    word: int,
+    against: int | None = None,
+    *,
+    adds: Additions | None = None,
 ) -> AnsweringHead | None:
     """The head that adds most to the logit of a word (id), or to its difference from another's, at
     a token of the last stream, of those whose largest weight is on another word of content. plain:
-    the recording without what hides the token in `drawn`; the weight is the largest in both. None
-    for no such head, and for a model whose logits cannot be taken apart."""
+    the recording without what hides the token in `drawn`; the weight is the largest in both. adds:
+    what is known of that already. None for no such head, and for a model whose logits cannot be
+    taken apart."""
     last = drawn.streams[-1]
-    whole = attributed(drawn, last.name, query, word, against)
-    parts = whole.parts if whole else ()
-    heads = [each for each in parts if each.kind == "head" and each.value > 0]
-    for part in sorted(heads, key=lambda each: -each.value):
-        of = next(each for each in plain.attention if each.name == part.attention)
-        other = next(each for each in drawn.attention if each.name == part.attention)
-        layer = flow_analysis.layer_numbers(of).index(part.layer)
-        at = layer, part.head, query
+    if adds is None:
+        whole = attributed(drawn, last.name, query, word, against)
+        heads = {
+            (each.attention, each.layer, each.head): each.value
+            for each in (whole.parts if whole else ())
+            if each.kind == "head"
+        }
+    else:
+        heads = adds.of_heads()
+    for (name, number, head), value in sorted(heads.items(), key=lambda each: -each[1]):
+        if value <= 0:
+            break
+        of = next(each for each in plain.attention if each.name == name)
+        other = next(each for each in drawn.attention if each.name == name)
+        layer = flow_analysis.layer_numbers(of).index(number)
+        at = layer, head, query
         key, stream = int(of.pattern[at].argmax()), plain.stream(of.key)
         groups = word_groups(plain, stream.name)
         kinds = word_classes.classes([groups.labels[each] for each in groups.of])
         is_other = (of.key != last.name or key != query) and not stream.special[key]
         if is_other and kinds[key] == word_classes.CONTENT and other.pattern[at].argmax() == key:
-            return AnsweringHead(of, layer, part.head, key)
+            return AnsweringHead(of, layer, head, key)
     return None
 
 
@@ -223,6 +238,20 @@ class Additions:
 
     way: Way
     heads: Mapping[str, np.ndarray]
+
+    def of_heads(self) -> dict[tuple[str, int, int], float]:
+        """The part of each head by its attention's name, its layer's number and its own, without
+        those that an edit took from elsewhere."""
+        return {
+            (each.name, number, head): float(value)
+            for each in self.way.attentions
+            if each.name in self.heads
+            for number, values in zip(
+                flow_analysis.layer_numbers(each), self.heads[each.name].sum(-1)
+            )
+            for head, value in enumerate(values)
+            if np.isfinite(value)
+        }
 
     def of_word(self, attention: Attention, layer: int, head: int, key: int) -> float:
         """The part of a head from the word that a key is of. layer: the model's own number."""
@@ -267,8 +296,6 @@ def additions(way: Way, id: int, against: int) -> Additions | None:
     """Additions of parts to a word (id) against another at the end of a way, None for a model whose
     logits or heads cannot be taken apart."""
     recording, stream = way.recording, way.stream.name
-    if attributed(recording, stream, way.token, id, against) is None:
-        return None
     try:
         heads = loaded(recording).head_sources(recording, stream, way.token, id, against)
     except (ValueError, AttributeError):
@@ -292,9 +319,7 @@ class LensReading:
         """The same reading of other words that race."""
         if set(ids) <= set(self.lens.ids):
             return replace(self, ids=ids)
-        model, way = loaded(self.way.recording), self.way
-        lens = model.lens(way.recording, way.stream.name, 1, way.token, ids=ids)
-        return replace(self, lens=lens, ids=ids)
+        return replace(self, lens=_lens(self.way, self.lens.sites, ids), ids=ids)
 
     def places(self, id: int) -> tuple[int, ...]:
         """The places of a word that races in the vocabulary, from 1, before the first layer and
@@ -318,16 +343,16 @@ class LensReading:
         """The places of the words that race (id) after the attention of some layers, by their
         order; of one without a readout there those at its end."""
         layers = list(self.way.layers)
-        there, ranks = flow_analysis.middle_sites(self.way.stream), self.lens.ranks
-        return {
-            id: tuple(
-                int(ranks[self.lens.sites.index(there[layers[each]]), self.lens.ids.index(id)]) + 1
-                if layers[each] in there
-                else self.places(id)[each + 1]
-                for each in slow
-            )
-            for id in self.ids
-        }
+        there = flow_analysis.middle_sites(self.way.stream)
+        sites = tuple(there[layers[each]] for each in slow if layers[each] in there)
+        lens = _lens(self.way, sites, self.ids) if sites else self.lens
+
+        def place(id: int, at: int) -> int:
+            if layers[at] not in there:
+                return self.places(id)[at + 1]
+            return int(lens.ranks[lens.sites.index(there[layers[at]]), lens.ids.index(id)]) + 1
+
+        return {id: tuple(place(id, each) for each in slow) for id in self.ids}
 
     def probability(self, layer: int) -> float:
         """Of the final answer, after a layer; -1 for before the first."""
@@ -415,10 +440,16 @@ def reading_of(run: Run, way: Way, also: Sequence[int] = ()) -> LensReading | No
     on = prediction_at(run, way.token)
     sites = flow_analysis.layer_sites(way.stream)
     ids = tuple(dict.fromkeys((*racing(on), *also)))
-    lens = loaded(way.recording).lens(way.recording, way.stream.name, 1, way.token, ids=ids)
+    lens = _lens(way, tuple(sites.values()), ids)
     ends = {layer: lens.sites.index(site) for layer, site in sites.items()}
     ends[max(way.layers)] = len(lens.sites) - 1
     return LensReading(lens, ends, way, on, ids)
+
+
+def _lens(way: Way, sites: tuple[str, ...], ids: tuple[int, ...]) -> Lens:
+    """The lens on the token at some sites and the last."""
+    model, stream = loaded(way.recording), way.stream.name
+    return model.lens(way.recording, stream, 1, way.token, sites, ids)
 
 
 def racing(on: Prediction) -> tuple[int, ...]:
