@@ -82,7 +82,7 @@ function listen(view) {
   until(view, "keys", () => {
     removeEventListener("keydown", view.keys);
     removeEventListener("popstate", back);
-    bus.tell({ steps: undefined });
+    if (latest === view) bus.tell({ steps: undefined }); // else that of the next bar stands
   });
 }
 
