@@ -46,18 +46,20 @@ COMMENT = re.compile(
     rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$|/\*\* @type (?:(?!\*/).)*\*/ ?",
     re.MULTILINE | re.DOTALL,
 )
+INDENT = re.compile(rb"^ +", re.MULTILINE)
 # Of a style the indents too: no line of it is looked up by its number.
 OF_STYLE = re.compile(r"/\*.*?\*/|(?<=\n)\s+", re.DOTALL)
 
 
 @cache
 def modules() -> dict[str, bytes]:
-    """Every module by its name: the .js files line by line without their comments, each style of a
+    """Every module by its name: the .js files line by line without comments and indents, each style of a
     view, without them too, as a module that exports its text after the one that all share, the
     light theme's colours, and the sentences that the browser writes."""
     blank = lambda comment: b"\n" * comment[0].count(b"\n")
     sources = {
-        file.name: COMMENT.sub(blank, file.read_bytes()) for file in sorted(HERE.glob("*.js"))
+        file.name: INDENT.sub(b"", COMMENT.sub(blank, file.read_bytes()))
+        for file in sorted(HERE.glob("*.js"))
     }
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         style = OF_STYLE.sub("", file.read_text("utf-8"))
