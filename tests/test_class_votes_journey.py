@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -43,6 +44,33 @@ def two(browser: object, server: str) -> Iterator[tuple[Page, Page]]:
     expect(desk.locator(".follow .line")).to_contain_text("answer in the picture")
     expect(desk.locator(".follow .panel")).to_have_count(0)
     yield wall, desk
+    for one in (teacher, student):
+        one.leave()
+        assert not one.wrong(), one.errors
+
+
+@driver.browser_test
+def test_a_lesson_that_comes_late_is_drawn_by_the_bar_that_is_there(
+    browser: object, server: str
+) -> None:
+    """A student's page goes on to another place while the lesson of the class is on its way."""
+    teacher, student = Visitor(browser, server), Visitor(browser, server)
+    wall, desk, late = teacher.page, student.page, []
+    wall.goto(f"{server}/classroom")
+    wall.get_by_role("button", name="Start a class").click()
+    student.join(wall.locator(".how .code").inner_text())
+    expect(desk.locator(".follow .line")).to_contain_text("you follow your teacher")
+    desk.route("**/class/lesson?*", lambda route: late.append(route))
+    wall.goto(f"{server}/?lesson=lecture")
+    end = time.monotonic() + 60
+    while not late and time.monotonic() < end:
+        desk.wait_for_timeout(50)
+    wall.locator(".lesson_bar .dot").nth(1).click()
+    desk.wait_for_url("**/learn?*lesson_step=2*")
+    student.at_rest()
+    desk.locator("[data-panel='recurrence.bottleneck'][data-token]").wait_for()
+    late[0].continue_()
+    expect(desk.locator(".lesson_bar .where")).to_have_text("2 / 18")
     for one in (teacher, student):
         one.leave()
         assert not one.wrong(), one.errors

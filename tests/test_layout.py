@@ -268,6 +268,25 @@ def test_a_flow_beside_a_vote_covers_no_place_of_its_answer(tmp_path: Path) -> N
         assert any(re.search(r"\d(st|nd|rd|th)\b", each["shown"]) for each in room["texts"])
 
 
+def test_a_flow_on_a_slide_has_all_words_of_a_sentence_and_nothing_of_a_menu(
+    tmp_path: Path,
+) -> None:
+    served(tmp_path)
+    told = architecture.flow(Run("encoder", DEFAULT_TEXT), beam="end")
+    covered = architecture.flow(Run("encoder", DEFAULT_TEXT), cover=True)
+    assert "View" not in covered.finding
+    for name, panel in (("told", told), ("covered", covered)):
+        (tmp_path / name).write_bytes(panel.encode())
+    rooms = [{"name": "540", "width": 1218, "height": 540, "window": 1280}, {"name": "file"}]
+    files = [str(tmp_path / name) for name in ("told", "covered")]
+    done = run("node", "slides.js", str(tmp_path), json.dumps(rooms), *files)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for room in map(json.loads, done.stdout.splitlines()):
+        assert not [each for each in room["omitted"] if each["what"] == "rows"]
+        assert "View" not in " ".join(each["shown"] for each in room["texts"])
+        assert room["name"] == "file" or not faults(room)
+
+
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_layers_of_a_network_keep_their_names_apart_below_formulas(
     kind: str, tmp_path: Path

@@ -10,6 +10,9 @@ import { sentences } from "./sentences.js";
 /** @typedef {import("./flow_figure.js").Flow} Flow */
 /** @typedef {import("./flow_figure.js").Plan} Plan */
 
+/** True for the picture of the whole machine. */
+export const isFlow = (/** @type {any} */ each) => each.kind === "flow";
+
 const say = sentences("flow");
 export const [WIDEN, ARRIVE, GROW, OPEN, SLIDE, FLIP, LASTS] = [
   300, 1000, 1200, 1400, 1600, 1900, 2400,

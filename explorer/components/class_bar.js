@@ -20,8 +20,7 @@ import {
 } from "./class_client.js";
 import { bus } from "./bus.js";
 import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
-import { answered } from "./class_slide.js";
-import { isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js";
+import { answered, isAsked, isOnStage, isPast, keepStep, takeAway } from "./class_step.js";
 import { coverPage } from "./cover.js";
 import { hear, make, mount, put, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";

@@ -486,7 +486,8 @@ const levels = ({ log_y }, ys) => ticks(ys[0], ys[1], log_y).map((value) => [val
 function margins(pen, figure, [, ys]) {
   const texts = levels(figure, ys).map(([, text]) => pen.width(`${text}`, { size: 0.85 }));
   const names = figure.series.map((one) => pen.width(named(one), { size: 0.9, bold: one.main }));
-  return [texts, names].map((wide) => Math.max(0, ...wide) + 0.8 * pen.letter);
+  const gap = (figure.framed?.length ? 1.3 : 0.8) * pen.letter; // a frame may stand at a curve's end
+  return [texts, names].map((wide) => Math.max(0, ...wide) + gap);
 }
 
 const FRAMED = { size: 0.85, bold: true }; // the type of what a framed number is
@@ -644,13 +645,14 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const pitch = 1.15 * letter;
   ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + pitch : -Infinity)));
   ends.reduceRight((most, end) => (end.y = Math.min(end.y, most)) - pitch, foot);
+  const from = right + (framed.length ? 0.9 : 0.4) * letter;
   for (const { y: place, one, colour } of ends) {
-    pen.text(right + 0.4 * letter, place, named(one), {
+    pen.text(from, place, named(one), {
       size: 0.9,
       fill: colour,
       bold: one.main,
       halo: true,
-      room: x + width - right - 0.4 * letter,
+      room: x + width - from,
     });
   }
   return height;

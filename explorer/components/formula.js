@@ -1,7 +1,7 @@
 // @ts-check
 // Formulas, typeset as MathML: their symbols, and on a press the numbers of the text below them.
 
-import { besideFrame } from "./formulas_beside.js";
+import { besideFrame } from "./panel_layout.js";
 import { MATH, attribute, known } from "./allowed.js";
 import { make, scrolledByKeys } from "./mount.js";
 import { sentences } from "./sentences.js";

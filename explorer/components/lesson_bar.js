@@ -35,6 +35,8 @@ const EMPTY = {
 };
 /** What this window gave to its class, or has of it: by which name, and the lesson. @type {{ of: string, lesson?: Lesson }} */
 const shared = { of: "" };
+/** The bar on the page: another one may have come while the lesson of a class was fetched. @type {View} */
+let latest;
 
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
 
@@ -43,6 +45,7 @@ export default mount("lesson_bar", style, (view) => {
   if (view.keys && (requestedStep() ?? view.header.at) !== view.header.at) return;
   const isHere = view.want === view.header.at;
   view.want = view.header.at;
+  latest = view;
   if (!view.keys) listen(view);
   else if (!view.same || !isHere) {
     draw(view);
@@ -79,7 +82,7 @@ function listen(view) {
   until(view, "keys", () => {
     removeEventListener("keydown", view.keys);
     removeEventListener("popstate", back);
-    bus.tell({ steps: undefined });
+    if (latest === view) bus.tell({ steps: undefined }); // else that of the next bar stands
   });
 }
 
@@ -98,10 +101,10 @@ async function shareWithClass(view, part) {
     if (part.key) await send("hold", { lesson: { title, items } });
     else shared.lesson = await fetched(part);
   } catch (/** @type {any} */ problem) {
-    if (problem.status >= 400 && problem.status < 500) view.problem = problem.message;
+    if (problem.status >= 400 && problem.status < 500) latest.problem = problem.message;
     else shared.of = ""; // tried again with the next news
   }
-  if (view.root.isConnected) draw(view);
+  if (latest.root.isConnected) draw(latest);
 }
 
 /** The lesson that a class holds, as its students have it. @param {{ code: string, student: string }} part */

@@ -3,10 +3,9 @@
 
 import { signature } from "./address_code.js";
 import card from "./card_layout.toml.js";
-import { answered } from "./beam_figure.js";
+import { answered, isFlow } from "./beam_figure.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { besideFrame } from "./formulas_beside.js";
 import { formulaRows } from "./formula_figure.js";
 import { hasHeading } from "./head_matrices.js";
 import { escaped, FONT, tag } from "./svg_export.js";
@@ -224,4 +223,57 @@ function framed(pen, title, width, height, address) {
   };
   const about = address ? tag("desc", {}, escaped(address.link)) : "";
   return tag("svg", frame, tag("title", {}, escaped(title)) + about + paper + pen.parts.join(""));
+}
+
+// ---- which formulas stand beside a picture, and which of them have their numbers in it ------------
+
+/** Whether a figure has a frame around a number to which a formula comes. @param {any} figure @returns {boolean} */
+const hasFrame = ({ framed = [], figures = [] }) => framed.length > 0 || figures.some(hasFrame);
+
+/**
+ * The formulas beside a frame of a slider: of one that has its own these, the last with numbers where they
+ * stand in its picture; none of one whose formulas are null.
+ * @param {import("./formula.js").Formula[]} formulas @param {any} [frame] @returns {import("./formula.js").Formula[]}
+ */
+export function besideFrame(formulas, frame) {
+  if (frame?.formulas === null) return [];
+  const shown = frame?.formulas || [];
+  if (!shown.length) return formulas;
+  const inPicture = [...frame.figures, frame.beside || {}].some(hasFrame);
+  return formulas
+    .filter(({ id }) => shown.includes(id))
+    .map((one) =>
+      inPicture && one.id === shown[shown.length - 1] ? one : { ...one, numbers: [] },
+    );
+}
+
+/** A figure without the frames of what formulas come to. @param {any} figure @returns {any} */
+const bare = ({ figures, ...figure }) => ({
+  ...figure,
+  framed: [],
+  ...(figures && { figures: figures.map(bare) }),
+});
+
+/** A figure as it stands on the page: its frames are drawn while the formulas that come to them are in sight. @param {{ header: any, more?: any }} view @param {any} figure */
+export const inReach = ({ header, more }, figure) =>
+  header.formulas.length && !header.first && more && !more.open ? bare(figure) : figure;
+
+// ---- what of a header changes while its picture stays: frames of a slider, stops of a flow -----------
+
+/** A panel without what tells its frames apart: equal for two frames of one slider, and for a flow before its question and after. @param {any} header */
+export const unframed = (header) =>
+  JSON.stringify({
+    ...header,
+    ...{ token: "", title: "", finding: "", caption: "" },
+    formulas: header.figures.some(isFlow) || header.formulas,
+    figures: header.figures.map((/** @type {any} */ each) =>
+      each.kind === "matrix" && each.follows ? each.follows : { ...each, current: 0 },
+    ),
+  });
+
+/** Put the formulas of a flow in the place of those that stand: the word of a question is in them. @param {View} view */
+export function rewrite({ header, written, restate }) {
+  if (!header.figures.some(isFlow)) return;
+  written.splice(0, Infinity, ...header.formulas);
+  restate();
 }

@@ -18,16 +18,14 @@ import {
   wayIn,
 } from "./class_part.js";
 import { answerList, hasAnswer, rowsOf } from "./class_answers.js";
-import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
-import { isPast, press } from "./class_step.js";
+import { ANSWER, ASKED, isPast, press, questionSlide, stepOf } from "./class_step.js";
 import { decode } from "./codec.js";
 import { typeset, typesetAlone } from "./formula.js";
-import { besideFrame } from "./formulas_beside.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp, onScreen } from "./theme.js";
 import { inProse, isTyping, plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
-import { resolved } from "./panel_layout.js";
+import { besideFrame, resolved } from "./panel_layout.js";
 import {
   captionOf,
   content,
@@ -615,12 +613,15 @@ function presentPanel(view, own) {
   // The picture has its part of the screen, and all of its rows; where formulas would take of that, their
   // lines stand side by side in smaller type, then one formula has numbers, or they come on a press.
   const fewer = view.insists === header.panel ? [] : [1, 0].filter((most) => all > most);
-  const settings = [all, ...fewer].map((most) => ({ most, set: () => set(most, true) }));
-  if (!view.formulas.firstChild) settings.length = 0;
-  settings.unshift({ most: all, set: () => set(all, false) });
+  const flat = view.formulas.firstChild ? [all, ...fewer] : [];
+  /** @type {[number, boolean][]} */
+  const settings = [
+    [all, false],
+    ...flat.map((most) => /** @type {[number, boolean]} */ ([most, true])),
+  ];
   while (settings.length > 1 && isSmall(view)) {
     settings.shift();
-    settings[0].set();
+    set(...settings[0]);
   }
   // What the finding is about, where no figure says it.
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
@@ -633,7 +634,7 @@ function presentPanel(view, own) {
   const beside = vote(view);
   shows(view, null, { beside });
   const spoken = { header: { ...header, says }, look: panel.look, figures: shown };
-  drawSlide(view, spoken, settings);
+  drawSlide(view, spoken, settings, set);
   view.size = sizeOf(view.plate);
 }
 
@@ -643,24 +644,24 @@ const isSmall = ({ plate }) => plate.clientHeight < LEAST * innerHeight;
 /**
  * Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. Formulas above it
  * give way to rows that else are left out, and their numbers to a figure.
- * @param {View} view @param {any} figures @param {{ most: number, set: () => void }[]} settings of the formulas with so many in numbers, from the one that stands
+ * @param {View} view @param {any} figures @param {[number, boolean][]} settings of the formulas: how many have numbers, and whether flat; from the one that stands
+ * @param {(most: number, flat: boolean) => void} set
  */
-async function drawSlide(view, figures, [own, ...smaller]) {
+async function drawSlide(view, figures, [own, ...smaller], set) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
   if (view.turn !== turn || !bus.now.presenter) return;
   const draw = () => slide(figures, view.plate, figures.header.title);
-  let [made, stands, last] = [draw(), own, own];
+  let [made, stands] = [draw(), own];
   for (const one of smaller) {
-    if (made.isWhole || (one.most < own.most && !made.isCut)) break;
-    one.set();
+    if (made.isWhole || (one[0] < own[0] && !made.isCut)) break;
+    set(...one);
     const tried = draw();
     if (tried.isWhole || (made.isCut && !tried.isCut)) [made, stands] = [tried, one];
-    last = one;
-  }
-  if (last !== stands) {
-    stands.set();
-    made = draw();
+    else {
+      set(...stands);
+      made = draw();
+    }
   }
   view.size = sizeOf(view.plate);
   shows(view, made.svg, { beside: vote(view) });
@@ -744,9 +745,7 @@ function walks(view, key) {
       view.walk(up);
       return true;
     }
-  }
-  if (by && finding(by)) return true;
-  if (up && head(up)) return true;
+  } else if ((by && finding(by)) || (up && head(up))) return true; // a step speaks of its own head
   if (by && view.walk) {
     view.walk(by);
     later(view);

@@ -58,7 +58,7 @@ const SMALLER_TYPE = 5 / 7; // rather than fewer of them in larger type
 const PART = 20; // what it costs to leave out all rows
 const CALM = 6; // what may be lost before another setting is tried: names of rows between others
 const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its cells
-const ROWS = ["rows", "tokens", "queries", "keys", "vectors"]; // of the text that is asked about
+const ROWS = ["rows", "tokens", "queries", "keys", "vectors", "figures"]; // without which a text is not whole
 const CUT = 0.3; // what it costs to cut a text
 
 /**
@@ -79,7 +79,7 @@ export function slide(view, room, name, small = smallest(innerWidth), large = LA
   return {
     svg: whole(svg, { ...about, viewBox, "font-family": FONT }),
     isCut: omitted.some(({ what }) => what === "figures"),
-    isWhole: omitted.every(({ what }) => ![...ROWS, "figures"].includes(what)),
+    isWhole: omitted.every(({ what }) => !ROWS.includes(what)),
   };
 }
 
@@ -320,8 +320,8 @@ function most(pen, one, box, says, grows = true) {
     }
     if (own && (!best || own.lost < best.lost)) best = own;
     const isWords = [one, ...(one.figures || [])].some(({ words }) => words?.length);
-    const isMore = isWords || (one.kind === "flow" && !best?.isWhole); // its note makes room for rows
-    if (best && best.lost < LOST.figures && !isMore) break;
+    // The note of a flow makes room for rows.
+    if (!isWords && best?.lost < LOST.figures && (best.isWhole || one.kind !== "flow")) break;
   }
   return best;
 }

@@ -181,16 +181,18 @@ export function bars(
       });
     const marked = mark && mark[0] === which && mark[1] === at;
     const outlined = at === 0 && row.outline !== null ? zero + row.outline * unit : left;
-    const beside = Math.max(place + length, outlined, left) + 0.4 * letter; // the bar's own end
+    const isFramed = framed.some(([row, column]) => row === which && column === at);
+    // From the bar's own end, a frame too.
+    const beside = Math.max(place + length, outlined, left) + (isFramed ? 0.6 : 0.4) * letter;
     pen.text(beside, middle, row.texts[at] ?? "", {
       bold: marked || row.selected,
       fill: marked ? look.primary : undefined,
       room: x + width - left - track - 0.3 * letter,
     });
-    if (framed.some(([row, column]) => row === which && column === at)) {
-      const wide = pen.width(row.texts[at] ?? "", { bold: true }) + 0.4 * letter;
+    if (isFramed) {
+      const wide = pen.width(row.texts[at] ?? "", { bold: true }) + 0.7 * letter;
       const high = Math.max(0.9 * pitch, FRAMED * letter); // rows of a slide stand closer
-      pen.frame([beside - 0.2 * letter, middle - high / 2, wide, high]);
+      pen.frame([beside - 0.35 * letter, middle - high / 2, wide, high]);
     }
   }
 }

@@ -294,6 +294,7 @@ def _covered(panel: Panel) -> Panel:
     bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
     bare = replace(bare, lanes=(), leaders=(), matters=(), slow=(), stops=stops)
     bare = replace(bare, asks=("", "", ""), cause=(), titles=(), current=len(layers), out="")
+    bare = replace(bare, hint=WORDS("uncovering"))
     return replace(
         panel,
         finding=panel.finding if is_attention else WORDS("covered"),

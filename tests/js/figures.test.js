@@ -806,7 +806,7 @@ test("what runs from right to left turns nothing beside it, and its sentence run
 });
 
 test("votes are on a class's slide after the vote, the answer and the reason after the reveal", async () => {
-  const { answered, questionSlide, stepOf } = await of("class_slide");
+  const { answered, questionSlide, stepOf } = await of("class_step");
   const question = { text: "Which?", choices: ["<a>", "b"], right: 1, says: "It is b." };
   const lesson = { key: "k", question, open: true, tally: [3, 1], here: 6, number: 1 };
   assert.equal(answered(lesson), "4 of 6 have answered");
