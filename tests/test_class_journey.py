@@ -199,7 +199,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     assert page.locator(".board .invite p").inner_text() in about
     assert page.locator(".board .caption").inner_text() == "3 here"
     page.keyboard.press("Escape")
-    about = page.locator("li", has=page.locator("h2", has_text=re.compile("What follows for what")))
+    about = page.locator("li", has=page.locator("h2", has_text="What follows for “it”?"))
     about.get_by_role("button", name="Ask the class").first.press("Enter")
     for one, choice in zip(students, (0, 1, 1)):
         one.page.wait_for_selector(".panel .choice")

@@ -53,9 +53,9 @@ OF_STYLE = re.compile(r"/\*.*?\*/|(?<=\n)\s+", re.DOTALL)
 
 @cache
 def modules() -> dict[str, bytes]:
-    """Every module by its name: the .js files line by line without comments and indents, each style of a
-    view, without them too, as a module that exports its text after the one that all share, the
-    light theme's colours, and the sentences that the browser writes."""
+    """Every module by its name: the .js files line by line without comments and indents, each style
+    of a view, without comments too, as a module that exports its text after the one that all share,
+    the light theme's colours, and the sentences that the browser writes."""
     blank = lambda comment: b"\n" * comment[0].count(b"\n")
     sources = {
         file.name: INDENT.sub(b"", COMMENT.sub(blank, file.read_bytes()))
