@@ -654,10 +654,11 @@ async function drawSlide(view, figures, [own, ...smaller], set) {
   const draw = () => slide(figures, view.plate, figures.header.title);
   let [made, stands] = [draw(), own];
   for (const one of smaller) {
-    if (made.isWhole || (one[0] < own[0] && !made.isCut)) break;
+    if (!(made.lacks || made.isCut) || (one[0] < own[0] && !made.isCut)) break;
     set(...one);
     const tried = draw();
-    if (tried.isWhole || (made.isCut && !tried.isCut)) [made, stands] = [tried, one];
+    const isMore = tried.lacks < made.lacks && tried.isCut === made.isCut;
+    if (isMore || (made.isCut && !tried.isCut)) [made, stands] = [tried, one];
     else {
       set(...stands);
       made = draw();

@@ -62,8 +62,8 @@ const ROWS = ["rows", "tokens", "queries", "keys", "vectors", "figures"]; // wit
 const CUT = 0.3; // what it costs to cut a text
 
 /**
- * Draw figures as large as their room allows. Returns the picture as SVG, whether it lacks a figure, and whether it has
- * all rows of each.
+ * Draw figures as large as their room allows. Returns the picture as SVG, whether it lacks a figure, and how many rows
+ * of the text it lacks.
  * @param {any} view its `header`, its `figures` and its `look`
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
@@ -79,7 +79,10 @@ export function slide(view, room, name, small = smallest(innerWidth), large = LA
   return {
     svg: whole(svg, { ...about, viewBox, "font-family": FONT }),
     isCut: omitted.some(({ what }) => what === "figures"),
-    isWhole: omitted.every(({ what }) => !ROWS.includes(what)),
+    lacks: omitted.reduce(
+      (n, { what, shown, all }) => n + (ROWS.includes(what) ? all - shown : 0),
+      0,
+    ),
   };
 }
 
