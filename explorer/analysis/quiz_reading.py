@@ -133,7 +133,7 @@ class AttentionQuestions:
                 words=(self.key_names[most],),
                 key=int(self.seen.keys.starts[most]),
                 slots=(("given", given), ("less", less), ("from_words", giving)),
-                choices=options("key", "important", "column", "gives", value=given),
+                choices=options("key", "important", "column", "query", value=given),
                 margin=given - less,
             )
 
