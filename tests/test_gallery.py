@@ -243,6 +243,6 @@ CUT = """() => {
 
 
 def test_every_concept_and_every_lesson_has_a_picture() -> None:
-    code = bundle.modules()["card_pictures.js"].decode()
+    code = (bundle.HERE / "card_pictures.js").read_text("utf-8")
     drawn = {*re.findall(r'^  "?([\w-]+)"?: \(', code, re.MULTILINE)}
     assert {*VIEWS, *lessons.written()} - {*CARDS} == drawn
