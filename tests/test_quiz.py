@@ -591,7 +591,7 @@ def received(one, context):
 
 
 def follows(one, context):
-    """What the pronoun attends to most of all words, and what next of words that may be said."""
+    """The pronoun attends to the noun most of all words, and to the other one less."""
     rows, keys = groups(context.recording, attention_of(one, context.recording))
     row = between(one, context.recording, one.layer, one.head)[at(rows, one.token)]
     best, slots = row[at(keys, one.key)], dict(one.slots)

@@ -289,7 +289,7 @@ def growth(stream: Stream) -> float:
 
 
 def lengths_by_layer(stream: Stream) -> np.ndarray:
-    """The tokens' mean length before the first layer and after each (layer + 1)."""
+    """The tokens' mean length before the first layer and after each, (layers + 1)."""
     sites = named_states(stream)
     ends = {name.partition(".")[0]: site for name, site in sites.items() if name[0].isdigit()}
     before = [site for name, site in sites.items() if name in ("embed", "input")][-1:]

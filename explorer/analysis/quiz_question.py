@@ -125,8 +125,8 @@ class Question:
 
     @property
     def is_reason(self) -> bool:
-        """True for a question of what changes and why, or of what follows; False for one whose
-        answer is read off a picture."""
+        """True for a question of what changes and why, or of what follows of how a model is made;
+        False for one that begins with what a head's picture shows."""
         return self.kind not in READ_OFF
 
 

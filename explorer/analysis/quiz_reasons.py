@@ -74,6 +74,7 @@ LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
 GROWN = 100  # times the first length
 FAR_MORE = 10  # times what the first layer adds
 SURE = 0.6  # probability of a masked word that the rest of the sentence tells
+LEFT = 0.35  # of a weight, at most, where it is much smaller
 KEPT = 0.9  # cosine of a vector with what it was
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
@@ -584,8 +585,8 @@ def _previous_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
     ]
     layer, head = map(int, np.unravel_index((sides[0] - sides[1]).argmax(), sides[0].shape))
     before, after = (float(each[layer, head]) for each in sides)
-    is_half = 0.35 < after / before < 0.65  # as one of the wrong answers says
-    if before < CLEAR or before - after < max(MIN_MARGIN[POSITIONS], before / 3) or is_half:
+    # A half is what one of the wrong answers says.
+    if before < CLEAR or before - after < MIN_MARGIN[POSITIONS] or after > LEFT * before:
         return
     slots = (("before", before), ("after", after))
     form = "previous-causal" if on.causal else "previous"
@@ -702,11 +703,8 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
     # Heads beside it, and of earlier layers that of its own number first.
     beside_it = [at for at in apart if at[0] == layer]
     earlier = sorted((at for at in apart if at[0] < layer), key=lambda at: at[1] != head)
-    wrong = [
-        on.pick(beside_it),
-        *earlier[:1],
-        *(on.pick(earlier[1:] + beside_it) for _ in range(6)),
-    ]
+    rest = [*earlier[1:], *beside_it]
+    wrong = [on.pick(beside_it), *earlier[:1], *(rest[at] for at in on.draw.permutation(len(rest)))]
     wrong = list(dict.fromkeys(wrong))[: MOST_ANSWERS - 1]
     choices = tuple(
         AnswerOption(float(change[at]), layer=at[0], head=at[1]) for at in (right_at, *wrong)
@@ -992,7 +990,7 @@ def convex(on: AskedSentence) -> Iterator[Question]:
 def mask(on: AskedSentence) -> Iterator[Question]:
     """Questions on the cells that a causal mask forbids, and on who may attend to whom."""
     peak = on.attention.pattern.max(axis=(0, 1))
-    form = on.pick(("forbid", "who"))
+    form = on.pick(("forbid", "who", "who"))  # more often who, which names a word in its question
     words = sorted(on.content)
     if form == "forbid" and not on.in_pieces:
         back = [(b, a) for a, b in combinations(words, 2) if peak[b, a] >= SEEN]
