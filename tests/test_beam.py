@@ -18,6 +18,7 @@ from explorer.figures.kinds import as_plain
 from explorer.panels import architecture, flow_beam, flow_way
 from explorer.panels import logit_lens as lens_panels
 from explorer.panels import residual as residual_panels
+from explorer.panels.flow_levels import is_word
 from models.contract.edits import HideToken, HideWord, ZeroHead, from_line
 from models.contract.results import softmax
 from models.runtime.caching import loaded
@@ -137,6 +138,7 @@ def test_a_stop_names_only_words_that_have_a_lane_or_a_row(model: str, text: str
     pieces = "".join(label.removeprefix("‧") for band in figure.bands for label in band.rows)
     racing = {each.label for each in (*figure.lanes, *figure.leaders)}
     for column in figure.slow:
+        racing.add(figure.stops[column].middle)  # it stands below the line
         for word in re.findall("“(.+?)”", figure.stops[column].finding):
             is_row = word in labels or word in pieces  # of a word of several tokens
             assert is_row or word in racing, figure.stops[column].finding
@@ -161,13 +163,67 @@ def test_what_parts_add_to_the_answer_sums_to_its_lead(model: str, text: str) ->
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", [WAITER, *SENTENCES[:4]])
-def test_a_tag_tells_what_an_ffn_makes_of_the_answers_place(model: str, text: str) -> None:
-    figure = architecture.flow(Run(model, text)).figures[0]
+def test_a_tag_tells_what_an_ffn_makes_of_the_guess_or_of_the_answers_place(
+    model: str, text: str
+) -> None:
+    panel = architecture.flow(Run(model, text))
+    figure, recording = panel.figures[0], panel.at["run"].recording()
+    stream, token = recording.streams[-1], int(figure.bands[-1].places[figure.bands[-1].selected])
     lane, offset = figure.lanes[0], len(figure.layers) - len(figure.lanes[0].places) + 1
+    sites = flow.middle_sites(stream)
     for column, middle in zip(figure.slow, lane.middles, strict=True):
-        after = lane.places[column - offset + 1]
-        moved = f"“{lane.label}” {ordinal(middle)} → {ordinal(after)}"
-        assert figure.stops[column].adds == ("" if middle == after else moved)
+        stop, layer = figure.stops[column], figure.layers[column]
+        lens = loaded(recording).lens(recording, stream.name, 1, token, (sites[layer.layer],))
+        (guess,) = loaded(recording).labels([int(lens.top_ids[0, 0, 0])])
+        assert stop.middle in (guess, guess.removeprefix("‧"))
+        before, place = lane.places[column - offset : column - offset + 2]
+        moved = f"“{lane.label}” {ordinal(middle)} → {ordinal(place)}"
+        turned = f"“{stop.middle}” → “{layer.says[0]}”"
+        are_words = is_word(stop.middle) and is_word(layer.says[0])
+        of_place = "" if middle == place else moved
+        assert stop.adds == (turned if are_words and stop.middle != layer.says[0] else of_place)
+        if stop.brings and column not in figure.cause[:1]:
+            assert middle <= before, "heads that push the answer back are not told to lift it"
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", [WAITER, *SENTENCES[:3]])
+def test_a_dot_is_as_dark_as_its_head_adds_to_the_answer_against_its_rival(
+    model: str, text: str
+) -> None:
+    panel = architecture.flow(Run(model, text))
+    figure, recording = panel.figures[0], panel.at["run"].recording()
+    token = int(figure.bands[-1].places[figure.bands[-1].selected])
+    by_chance = sorted(figure.lanes, key=lambda lane: -lane.chance)
+    answer, rival = (each.id for each in by_chance[:2])
+    stream = recording.streams[-1].name
+    whole = loaded(recording).attribute(recording, stream, token, answer, rival)
+    heads = {(e.attention, e.layer, e.head): e.value for e in whole.parts if e.kind == "head"}
+    for layer in figure.layers:
+        for attention in layer.attentions:
+            for head, added in enumerate(attention.adds):
+                own = heads.pop((attention.name, layer.layer, head))
+                assert added == pytest.approx(own, abs=TOTAL)
+    assert not heads, "each head of the last stream has a dot"
+
+
+@pytest.mark.parametrize("model", [*MODELS, "smollm2"])
+def test_what_an_ffn_is_told_to_write_is_a_word_that_it_brings_forward(model: str) -> None:
+    for text in [WAITER, "The opposite of hot is", *SENTENCES[:2]]:
+        panel = architecture.flow(Run(model, text))
+        figure, recording = panel.figures[0], panel.at["run"].recording()
+        stream, of = recording.streams[-1], loaded(recording)
+        token = int(figure.bands[-1].places[figure.bands[-1].selected])
+        for column in figure.slow:
+            words, layer = figure.stops[column].writes, figure.layers[column].layer
+            if not words:
+                continue
+            ffn = next(e for e in flow.in_layers(stream)[layer] if e.place == "ffn")
+            ids = of.nearest(stream.at(ffn.wrote)[[token]].astype(np.float32), 1)[0][0]
+            assert words.startswith(of.labels(ids.tolist())[0].removeprefix("‧"))
+            sites = (flow.middle_sites(stream)[layer], ffn.after)
+            ranks = of.lens(recording, stream.name, 1, token, sites, tuple(ids.tolist())).ranks
+            assert ranks[1, 0] < ranks[0, 0]
 
 
 OUT = re.compile(
@@ -610,7 +666,7 @@ def test_a_file_shows_what_comes_out_and_no_question() -> None:
         assert panel.figures[0].lanes[0].text in each
     shown = [re.sub("<[^>]*>", " ", each[each.index("flow-output") :]).split() for each in drawn]
     # The formula names the word at the end alone.
-    figures = [each[: each.index("shares.")] for each in shown]
+    figures = [each[: each.index("answer.")] for each in shown]
     assert figures[0] == figures[1] and len(figures[0]) > 20
 
 

@@ -101,7 +101,7 @@ def test_a_folder_of_modules_is_named_by_what_is_in_it() -> None:
     with pytest.raises(ValueError, match="no component 'nothing'"):
         bundle.loader("nothing")
     whole = sum(len(gzip.compress(content)) for content in bundle.modules().values())
-    assert whole < 235_000, "all code of all views, presenter and speaker, as it travels"
+    assert whole < 227_000, "all code of all views, presenter and speaker, as it travels"
 
 
 def test_golden_files_are_what_wire_writes() -> None:

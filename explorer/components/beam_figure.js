@@ -22,6 +22,8 @@ const MORPH = 400; // that bars slide in the end, and that one axis becomes the 
 export const ZOOM = 400; // that a level takes to open, or to close
 const SORT = 300; // that lanes change their order, after that
 export const DARKEN = 200; // that a line takes to become dark
+export const LIGHT = "#f5a93a"; // of the beam
+const TRACK = 4.1; // letters from the first row up to the line of the beam
 const TURN = 120; // that a half of the guess turns
 const NIGHT = { ground: "#1c150e", ink: "#ffdf9b" }; // of the flap in both themes
 
@@ -89,8 +91,22 @@ const comesFrom = (figure) =>
     ? undefined
     : { ...figure, ...figure.from, ms: undefined, from: undefined };
 
+export const TRAVEL = 500; // milliseconds of a parcel's way
+export const PULSE = WIDEN + 2 * TRAVEL; // of what comes of a part that is taken out, before bars slide
+
+/** Whether a figure shows what comes of a part that another one does not take out, or the other way round. @param {any} from @param {any} to */
+export const isPulse = (from, to) =>
+  to?.kind === "flow" && from?.edits !== undefined && from.edits !== to.edits && isEnd(to);
+
+/** The milliseconds before bars slide from one figure to another. @param {Flow} from @param {Flow} to */
+const waits = (from, to) => (isPulse(from, to) ? PULSE : 0);
+
 /** The milliseconds that bars slide from one figure to another. @param {Flow} from @param {Flow} to */
 const slides = (from, to) => (isEnd(from) || isEnd(to) ? MORPH : GLIDE);
+
+/** How far bars have slid from one figure to another, on the way. @param {Flow} was @param {Flow} figure */
+const slidFrom = (was, figure) =>
+  share(figure.from.ms, waits(was, figure), waits(was, figure) + slides(was, figure));
 
 /** The milliseconds that columns take to their places. @param {Flow} from @param {Flow} to */
 export const widens = (from, to) => (from.level === to.level ? WIDEN : ZOOM);
@@ -101,7 +117,7 @@ export function lasts(from, to) {
     onShow(one)
       .map(({ label }) => label)
       .join("\n");
-  const race = slides(from, to) + (order(from) === order(to) ? 0 : SORT);
+  const race = waits(from, to) + slides(from, to) + (order(from) === order(to) ? 0 : SORT);
   return Math.max(widens(from, to), race);
 }
 
@@ -154,6 +170,12 @@ export function onShow(figure) {
   );
 }
 
+/** The word that is followed, and the likeliest other one, of the run without edits. @param {Flow} figure @returns {any[]} */
+export function answerAndRival({ lanes }) {
+  const chance = (/** @type {any} */ one) => (one.were >= 0 ? one.were : one.chance);
+  return [...lanes].sort((a, b) => chance(b) - chance(a));
+}
+
 /** @param {any[]} all @param {(lane: any) => number} place */
 const byPlace = (all, place) => [...all].sort((a, b) => place(a) - place(b));
 
@@ -164,7 +186,11 @@ function exchange(figure, all, was) {
   const { ms } = figure;
   const own = all.map((_, at) => at);
   if (was) {
-    const part = share(figure.from.ms, slides(was, figure), lasts(was, figure));
+    const part = share(
+      figure.from.ms,
+      waits(was, figure) + slides(was, figure),
+      lasts(was, figure),
+    );
     const there = onShow(was).map(({ label }) => label);
     const before = all.map(({ label }) => there.indexOf(label));
     const fresh = before.map((row) => row < 0); // one that comes appears in its row
@@ -206,7 +232,7 @@ export function lanes(pen, figure, [left, top, wide]) {
   if (!all.length || isAsked(figure)) return top;
   const end = isEnd(figure);
   const was = comesFrom(figure);
-  const slid = was ? share(figure.from.ms, 0, slides(was, figure)) : 1;
+  const slid = was ? slidFrom(was, figure) : 1;
   const right = left + wide;
   const title = axisOf(figure);
   const small = { size: 0.8, alpha: 0.85 };
@@ -385,7 +411,7 @@ const standing = (figure, lane, wide) =>
 function onItsWay(figure, lane, wide) {
   const to = standing(figure, lane, wide);
   const was = comesFrom(figure);
-  const part = was ? share(figure.from.ms, 0, slides(was, figure)) : 1;
+  const part = was ? slidFrom(was, figure) : 1;
   if (!was || part >= 1) return to;
   const there = onShow(was).find(({ label }) => label === lane.label);
   const start = there
@@ -434,7 +460,7 @@ export function track(pen, figure, plan) {
   const { layers, matters, current } = figure;
   const n = layers.length;
   if (plan.turned || isAsked(figure) || figure.level) return;
-  const y = plan.rows[0] - 4.1 * letter;
+  const y = plan.rows[0] - TRACK * letter;
   const middle = (/** @type {number} */ at) => (plan.starts[at] + plan.ends[at]) / 2;
   const [from, to] = plan.edge;
   const beam = isEnd(figure) ? to : plan.ends[current];
@@ -534,15 +560,43 @@ export function track(pen, figure, plan) {
     );
 }
 
+/** The light on a column: under the beam it falls from the handle, and gets brighter towards its edge. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number[]} box @param {boolean} inFocus */
+export function shine(pen, figure, { turned, rows }, [x, y, wide, high], inFocus) {
+  const rx = wide < 5 * pen.letter ? 3 : 8;
+  if (!inFocus) return pen.rect(x, y, wide, high, { rx, fill: LIGHT, "fill-opacity": 0.14 });
+  const id = turned ? "beam-down" : "beam";
+  const stop = (/** @type {number} */ offset, /** @type {number} */ opacity) =>
+    `<stop offset="${offset}" stop-color="${LIGHT}" stop-opacity="${opacity}"/>`;
+  const to = turned ? 'x1="0" y1="0" x2="0" y2="1"' : 'x1="0" y1="0" x2="1" y2="0"';
+  const stops = stop(0, 0.06) + stop(1, 0.42);
+  pen.put("defs", {}, `<linearGradient id="${id}" ${to}>${stops}</linearGradient>`);
+  pen.rect(x, y, wide, high, { rx, fill: `url(#${id})` });
+  if (turned || isAsked(figure)) return undefined;
+  const [middle, lamp] = [x + wide / 2, rows[0] - TRACK * pen.letter];
+  const half = Math.min(wide / 2, 2 * pen.letter);
+  const cone = `M${middle - half} ${lamp}L${middle + half} ${lamp}L${x + wide} ${y}L${x} ${y}z`;
+  return pen.path(cone, "none", { fill: `url(#${id})` });
+}
+
 /** The guess after the column that is told, as a flap; it turns in two halves. @param {Pen} pen @param {Flow} figure @param {number} x @param {number} y */
 export function flap(pen, figure, x, y) {
   const { letter } = pen;
-  const { ms, layers } = figure;
+  const { layers } = figure;
   const at = told(figure);
+  const was = comesFrom(figure);
+  const turns = was && isPulse(was, figure); // what is taken out has come to the end of the line
+  const ms = turns ? figure.from.ms : figure.ms;
   const now = layers[at].says?.[0] ?? "";
   const before = layers[at - 1]?.says?.[0] ?? "?";
-  const turned = ms === undefined ? 1 : Math.max(0, Math.min(2, (ms - FLIP) / TURN)) / 2;
-  const word = turned < 0.5 ? before : now;
+  const middle = figure.stops[at]?.middle || before; // what the heads make of it, the FFN turns
+  const isFirst = !turns && ms !== undefined && ms < OPEN && middle !== before;
+  const [from, to, begins] = turns
+    ? [was.layers[at]?.says?.[0] ?? now, now, WIDEN + TRAVEL]
+    : isFirst
+      ? [before, middle, GROW]
+      : [middle, now, FLIP];
+  const turned = ms === undefined ? 1 : Math.max(0, Math.min(2, (ms - begins) / TURN)) / 2;
+  const word = turned < 0.5 ? from : to;
   const style = {
     bold: true,
     size: 1.15,
@@ -557,7 +611,7 @@ export function flap(pen, figure, x, y) {
     fill: NIGHT.ground,
     stroke: pen.look.primary,
   });
-  const squeeze = now === before ? 1 : Math.max(0.05, Math.abs(1 - 2 * turned));
+  const squeeze = to === from ? 1 : Math.max(0.05, Math.abs(1 - 2 * turned));
   const inside = pen.apart(() => pen.text(x, y, word, style));
   pen.put(
     "g",
@@ -573,7 +627,9 @@ export function flap(pen, figure, x, y) {
 
 /** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */
 export function flapWide(pen, figure) {
-  const words = [told(figure), told(figure) - 1].map((at) => figure.layers[at]?.says?.[0] ?? "");
+  const at = told(figure);
+  const says = [at, at - 1].map((each) => figure.layers[each]?.says?.[0] ?? "");
+  const words = [...says, figure.stops[at]?.middle ?? ""];
   const wide = words.map((word) =>
     pen.width(word, { bold: true, size: 1.15, room: 11 * pen.letter }),
   );

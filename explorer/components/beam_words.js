@@ -3,6 +3,7 @@
 // the lanes as a table.
 
 import {
+  answerAndRival,
   ARRIVE,
   axisOf,
   colourOf,
@@ -16,7 +17,7 @@ import {
 } from "./beam_figure.js";
 import { chosenRow, labelsOf } from "./flow_rows.js";
 import { fetchedRow, isFocus, numbered, widthOf } from "./flow_shares.js";
-import { ordinal } from "./number_format.js";
+import { fixed, ordinal } from "./number_format.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -30,6 +31,14 @@ const WORD = /^\p{L}[\p{L}\p{M}’'-]*$/u;
 
 /** A word that races, with the rest of one of which a piece does. @param {any} lane @returns {string} */
 const whole = ({ label, rest }) => label + rest;
+
+/** What a head adds to the answer against its rival, "" where that is not known. @param {Flow} figure @param {import("./flow_figure.js").FlowAttention} attention @param {number} head */
+export function addedBy(figure, { adds }, head) {
+  const [answer, rival] = answerAndRival(figure);
+  if (!adds.length || !rival) return "";
+  const slots = { adds: fixed(adds[head], 2), answer: whole(answer), rival: whole(rival) };
+  return say("head_adds", slots);
+}
 
 /** Give words in a headline the colours that they have in the picture. @param {import("./mount.js").View} view @param {any} figure @param {HTMLElement} headline */
 export const hued = (view, figure, headline) =>
@@ -72,13 +81,14 @@ export function asTable(figure) {
 export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const { letter } = pen;
   const { ms } = figure;
-  const { brings, adds, says, units } = figure.stops[figure.layers.indexOf(layer)];
+  const { brings, adds, says, writes, units } = figure.stops[figure.layers.indexOf(layer)];
   const across = plan.rows[chosenRow(figure, layer.band)];
   if (plan.turned) return;
   const right = from + wide - 0.3 * letter;
   const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
   let y = across - 2.1 * letter;
-  const all = [...(adds ? [[say("box", { adds }), ""]] : []), ...units];
+  const own_ = writes && say("writes", { words: writes });
+  const all = [...(adds || writes ? [[say("box", { adds }).trim(), own_]] : []), ...units];
   const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
   const high = (/** @type {number} */ n) => (1.25 * n + 0.5) * letter;
   const tall = lines.reduce((sum, [, pale]) => sum + high(pale ? 2 : 1) + 0.3 * letter, 0);

@@ -40,10 +40,11 @@ VARIABLES = {
     "chartCategoricalColors": "chart-categorical-colors",
 }
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
-# Comments that have lines of their own, and types: readers of the code have them, browsers need
-# none.
+# Comments that have lines of their own, those behind code, and types: readers of the code have them,
+# browsers need none.
 COMMENT = re.compile(
-    rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$|/\*\* @type (?:(?!\*/).)*\*/ ?",
+    rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$|/\*\* @type (?:(?!\*/).)*\*/ ?"
+    rb"|(?<=[;,{}()\[\]]) // [^\n\"'`]*$",
     re.MULTILINE | re.DOTALL,
 )
 INDENT = re.compile(rb"^ +", re.MULTILINE)

@@ -177,7 +177,7 @@ export interface Flow extends Figure {
   out: string;
 }
 
-/** Contribution of one attention of a layer to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address, "" for the first, and name: as edits say it. removed: heads that an edit has switched off. update: the share of its update beside what it is added to, 0 to 1; under edits scale: how large the update is beside that without them, 0 for none, and was (row): what all heads together brought without them. */
+/** Contribution of one attention of a layer to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address, "" for the first, and name: as edits say it. removed: heads that an edit has switched off. update: the share of its update beside what it is added to, 0 to 1; under edits scale: how large the update is beside that without them, 0 for none, and was (row): what all heads together brought without them. adds (head): to the logit of the answer against its rival, none where that is not known. */
 export interface FlowAttention {
   shares: Numbers;
   weights: Numbers;
@@ -190,6 +190,7 @@ export interface FlowAttention {
   update: number;
   scale: number;
   was: Numbers;
+  adds: Numbers;
 }
 
 /** The tokens of one residual stream, one row each: labels, their places in the text as an address says them, the selected row, and the row that stands for all others, -1 for none. choice: the name in the address that a press on a row sets. outs: of each row the edits that take its word out, "" where it cannot be. */
@@ -234,7 +235,7 @@ export interface FlowLink {
   select: Record<string, string>;
 }
 
-/** A place at which the beam stops: its sentences, what leads to each level from there, and what switches the head that brings most off or on, None where it cannot be. brings: the head that adds most to the answer, and the word that it reads; adds: what the FFN makes of the answer's place. says: the words that are nearest to what attention brings; units: of the two hidden units that add most to the answer those that write words, and these. part: of the end what is said of the answer's head until that is measured. */
+/** A place at which the beam stops: its sentences, what leads to each level from there, and what switches the head that brings most off or on, None where it cannot be. brings: the head that adds most to the answer, and the word that it reads; adds: what the FFN makes of the guess, or of the answer's place. says: the words that are nearest to what attention brings; writes: those nearest to what the FFN writes; units: of the two hidden units that add most to the answer those that write words, and these. middle: the guess between attention and FFN, "" where that is not told. part: of the end what is said of the answer's head until that is measured. */
 export interface FlowStop {
   finding: string;
   levels: FlowLink[];
@@ -242,7 +243,9 @@ export interface FlowStop {
   brings: string;
   adds: string;
   says: string;
+  writes: string;
   units: [string, string][];
+  middle: string;
   part: string;
 }
 

@@ -15,13 +15,15 @@ import {
   isAsked,
   isEnd,
   lanes,
+  LIGHT,
   share as partOf,
+  shine,
   stopOf,
   told,
   track,
   wideOf,
 } from "./beam_figure.js";
-import { tags, toldRow } from "./beam_words.js";
+import { addedBy, tags, toldRow } from "./beam_words.js";
 import { fixed, hundredths, ordinal } from "./number_format.js";
 import {
   BELOW,
@@ -34,14 +36,23 @@ import {
   streams,
   toggled,
 } from "./flow_rows.js";
-import { broughtOf, count, fetchedRow, isFocus, kept, numbered, widthOf } from "./flow_shares.js";
+import {
+  broughtOf,
+  count,
+  darknessOf,
+  fetchedRow,
+  isFocus,
+  kept,
+  numbered,
+  widthOf,
+} from "./flow_shares.js";
 import { HEAD, LAYER, leading, lightOn, seen, zoomOf } from "./flow_zoom.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 /** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, and colours by row.
- * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, zoom?: any, yours?: string, hues?: Record<number, number> }} Flow */
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, zoom?: any, yours?: string, hues?: Record<number, number> }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
 /** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */
@@ -54,13 +65,14 @@ const NARROW = 44; // letters of width below which layers run downwards
 const SPINE = 5; // letters below which a layer shows its strongest curve alone
 const THICKEST = 1.1; // letters of a curve that brings all
 const GHOST = 0.3; // letters of a curve of a head that is switched off, at most
-const SINK = 0.35; // letters of a curve from a special token, at most
-const PALE = 0.2; // how strong that one is
+const SINK = 0.22; // letters of a curve from a special token, at most
+const PALE = 0.17; // how strong that one is
 const FAINT = 0.02; // share below which a curve is not drawn
-const [LIGHT, GLOW, BESIDE] = ["#f5a93a", 0.75, 0.5]; // of the curve that a tag tells of: its light, letters that this is wider, and how strong others are
+const [GLOW, BESIDE] = [0.75, 0.5]; // of the curve that a tag tells of: letters that its light is wider, and how strong others are
+const [NUMBERED, MUCH] = [0.55, 0.25]; // letters of a dot that holds its number, and how dark it is then, at least
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
 const OUT = 25; // letters of the words that come out, with the way to them
-const WIDE = [16, 8.2]; // letters of the column under the beam, and of one that matters in the end
+const WIDE = [19, 8.8]; // letters of the column under the beam, and of one that matters in the end
 const NARROWS = 8; // columns of which the others are no spines
 const SUMS = [[0.62], [0.34, 0.68]]; // of a layer's width, where its attentions end
 const DOWN = [[0.48], [0.26, 0.5]]; // the same where layers run downwards
@@ -71,7 +83,7 @@ const HEADS = [[0.76], [0.39, 0.8]]; // of an opened layer's width, where its at
 const HIGH = 2.6; // letters of a head's height on a narrow screen
 const CLEAR = 3.8; // letters from the chosen row to the next, with the guess between them
 const BETWEEN = 4.6; // letters between two bands, for the names of layers
-const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer that is opened, at least
+const [ROW, LOW, LEAST] = [1.75, 1.3, 1.02]; // letters between rows, of a layer that is opened, at least
 
 /** Where everything stands, along the layers and along the tokens.
  * @typedef {{ turned: boolean, starts: number[], ends: number[], rows: number[], edge: number[], foots: number[], foot: number, firsts: number[] }} Plan */
@@ -269,7 +281,7 @@ function ground(pen, figure, plan, layer, at) {
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const inFocus = isFocus(figure, layer);
   const isLit = figure.level > 0 || at < figure.current;
-  const fill = inFocus ? 0.09 : isLit ? 0.05 : 0.025;
+  const fill = inFocus && figure.level ? 0.09 : isLit ? 0.05 : 0.025;
   const draw = () => {
     const style = {
       rx: isSpine ? 3 : 8,
@@ -279,29 +291,9 @@ function ground(pen, figure, plan, layer, at) {
     pen.rect(x, y, wide, high, style);
     const isKey = isEnd(figure) && figure.matters.includes(at);
     if (inFocus || isKey)
-      seen(pen, 1 - figure.zoom.open, () =>
-        pen.rect(x, y, wide, high, {
-          rx: isSpine ? 3 : 8,
-          fill: inFocus ? `url(#${light(pen, plan.turned)})` : "#f5b04c",
-          "fill-opacity": inFocus ? 1 : 0.14,
-        }),
-      );
+      seen(pen, 1 - figure.zoom.open, () => shine(pen, figure, plan, [x, y, wide, high], inFocus));
   };
   pressed(pen, figure, layer, at, draw, { name: "flow-ground" });
-}
-
-/** The light of the beam, which gets brighter towards its edge. @param {Pen} pen @param {boolean} turned */
-function light(pen, turned) {
-  const id = turned ? "beam-down" : "beam";
-  const stop = (/** @type {number} */ offset, /** @type {number} */ opacity) =>
-    `<stop offset="${offset}" stop-color="${LIGHT}" stop-opacity="${opacity}"/>`;
-  const to = turned ? 'x1="0" y1="0" x2="0" y2="1"' : 'x1="0" y1="0" x2="1" y2="0"';
-  pen.put(
-    "defs",
-    {},
-    `<linearGradient id="${id}" ${to}>${stop(0, 0.06)}${stop(1, 0.42)}</linearGradient>`,
-  );
-  return id;
 }
 
 /** A part of a layer that a press opens, or where the model shows none of it brings the beam to. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {number} at @param {() => void} draw @param {any} [more] */
@@ -388,16 +380,17 @@ function sideBySide(figure, layer, from, wide) {
   });
 }
 
-/** A dot a head, as dark as its share of what attention writes. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} box */
+/** A dot a head, as dark as what it adds to the answer; under the beam those that add much have their numbers. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} box */
 function heads(pen, figure, plan, layer, [x, y, wide]) {
   const { letter, look } = pen;
   const gaps = layer.attentions.length - 1;
   const n = countOf(layer);
   const room = plan.turned ? 0.55 * wide : wide - 0.6 * letter;
-  const step = Math.max(1, Math.min(1.15 * letter, room / (n + gaps)));
-  const across = plan.turned ? y + 0.9 * letter : y - 0.8 * letter;
   const { zoom } = figure;
-  const isApart = zoom.spread > 0 && isFocus(figure, layer) && !plan.turned;
+  const isStop = isFocus(figure, layer) && !plan.turned;
+  const step = Math.max(1, Math.min((isStop ? 1.55 : 1.15) * letter, room / (n + gaps)));
+  const across = plan.turned ? y + 0.9 * letter : y - 0.8 * letter;
+  const isApart = zoom.spread > 0 && isStop;
   const spread = isApart ? sideBySide(figure, layer, x, wide) : null;
   let left = plan.turned
     ? x + wide - step * (n + gaps)
@@ -405,7 +398,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
     const colour = look.primary;
     for (let head = 0; head < count(attention); head++) {
-      const share = attention.totals[head];
+      const dark = darknessOf(figure, attention, head);
       const chosen =
         isFocus(figure, layer) &&
         figure.head === head &&
@@ -414,15 +407,22 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
       const at = own ? left + (own.at + own.step / 2 - left) * zoom.spread : left;
       const removed = attention.removed.includes(head);
       const draw = () => {
-        const r = Math.min(0.42 * letter, 0.4 * step) * (chosen ? 1.25 : 1);
+        const r = Math.min((isStop ? 0.58 : 0.42) * letter, 0.4 * step) * (chosen ? 1.25 : 1);
         pen.circle(at, across, r, { fill: look.paper });
         pen.circle(at, across, r, {
           fill: colour,
-          "fill-opacity": Math.min(1, 0.06 + 2.6 * Math.max(0, share)).toFixed(2),
+          "fill-opacity": (0.06 + 0.94 * dark).toFixed(2),
           stroke: chosen ? look.ink : colour,
           "stroke-width": chosen ? 2 : 1,
           "stroke-opacity": chosen ? 1 : 0.45,
         });
+        if (!isApart && r >= NUMBERED * letter && dark >= MUCH)
+          pen.text(at, across, `${head}`, {
+            size: 0.72,
+            bold: true,
+            anchor: "middle",
+            fill: dark > 0.6 ? look.paper : undefined,
+          });
         if (removed)
           pen.line(
             [
@@ -462,6 +462,7 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   const told = [
     say("head", { layer: layer.layer, head, share }),
     named(attention.names[head]),
+    addedBy(figure, attention, head),
     figure.level === 0 && say(isOff ? "is_out" : "is_read"),
   ];
   const name = `flow-head${isFocus(figure, layer) ? " flow-stop" : ""}`;

@@ -5,16 +5,21 @@
 import {
   END,
   count,
+  GROW,
   isAsked,
   isEnd,
+  isPulse,
   LASTS,
   lasts,
   onShow,
+  PULSE,
   share,
   stopOf,
+  TRAVEL,
   WIDEN,
 } from "./beam_figure.js";
-import { asTable, hued, spoken, toldRow } from "./beam_words.js";
+import { asTable, hued, spoken } from "./beam_words.js";
+import { answerOf, carry, outcomeOf, parcelsOf } from "./beam_parcels.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
@@ -30,7 +35,7 @@ import {
   vote,
 } from "./flow_question.js";
 import { GAP, isHidden, labelsOf, toggled, writtenRow } from "./flow_rows.js";
-import { fetchedRow, widthOf } from "./flow_shares.js";
+import { fetchedRow } from "./flow_shares.js";
 import { arrow, hearKeys, isPressed, OWN, passPress } from "./keys.js";
 import { focused, make, OF_TEXT, still, until } from "./mount.js";
 import { Echoes } from "./optimistic_updates.js";
@@ -44,7 +49,6 @@ const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at l
 const MOVING = 0.8; // of that time in which a layer is told, part by part
 const AGAIN = 1400; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
-const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
 const LIGHT_ON = 600; // milliseconds in which the cone opens
 
@@ -73,6 +77,36 @@ export function player(view, at, paint) {
   }
   if (!isAsked(figure) && bus.now.stage) bus.tell({ stage: undefined });
   return isAsked(figure) ? stage(view, () => lit(view)) : bar(view);
+}
+
+/** Let what is taken out, or put back, be seen on its way to the words that come out: these move when it is there. @param {View} view @param {any} before the flow that was on show */
+export function pulse(view, before) {
+  const figure = view.figures[view.beam?.at];
+  if (!isPulse(before, figure) || still() || view.aside) return;
+  const box = view.boxes[view.beam.at];
+  const canvas = make("canvas", { class: "parcels", "aria-hidden": "true" });
+  /** @type {import("./beam_parcels.js").Parcel[] | undefined} */
+  let parcels;
+  let began = 0;
+  const end = () => {
+    view.root.removeEventListener("pointerdown", end);
+    view.root.classList.remove("holds");
+    canvas.remove();
+  };
+  const tick = (/** @type {number} */ time) => {
+    began ||= time;
+    if (time - began >= PULSE || now(view) !== figure || !view.root.isConnected) return end();
+    if (time - began >= WIDEN) {
+      parcels ||= outcomeOf(view, before); // columns have their widths
+      carry(canvas, box, view.look, parcels, time - began - WIDEN);
+    }
+    requestAnimationFrame(tick);
+    return undefined;
+  };
+  box.after(canvas);
+  view.root.classList.add("holds");
+  view.root.addEventListener("pointerdown", end);
+  requestAnimationFrame(tick);
 }
 
 /** Put into a flow what is known from before: the reader's guess, and the colours of its words. @param {View} view @param {any} figure */
@@ -402,7 +436,7 @@ function play(view) {
   const press = (/** @type {Event} */ { target }) => target !== view.play && view.settle?.();
   view.root.addEventListener("pointerdown", press);
   let [frame, timer, began] = [0, 0, 0];
-  /** @type {Parcel[]} */
+  /** @type {import("./beam_parcels.js").Parcel[]} */
   let parcels = [];
   let before = place(figure);
   view.settle = () => {
@@ -411,7 +445,7 @@ function play(view) {
     clearTimeout(timer);
     view.root.removeEventListener("pointerdown", press);
     canvas.remove();
-    view.root.classList.remove("plays");
+    view.root.classList.remove("plays", "awaits");
     view.play.textContent = say("play");
     figure.ms = undefined;
     if (!view.root.isConnected || now(view) !== figure) return;
@@ -433,7 +467,7 @@ function play(view) {
       : column + 1;
     enter();
   };
-  let [reads, since] = [0, 0]; // milliseconds that what is told is read, and when it came
+  let [reads, since, fast] = [0, 0, FAST]; // milliseconds that what is told is read, when it came, and those of a quick layer
   const enter = () => {
     figure.current = column;
     const isSlow = figure.slow.includes(column);
@@ -441,7 +475,11 @@ function play(view) {
     const passes = column > figure.slow[0] && !isTold(figure);
     if (!passes) {
       const stop = figure.stops[lastOfQuick(figure)];
-      if (stop.finding !== view.beam.said) since = performance.now();
+      if (stop.finding !== view.beam.said) {
+        since = performance.now();
+        // Quick layers pass while their sentence is read, so that nothing stands still.
+        fast = Math.max(FAST, readingOf(stop.finding) / (1 + lastOfQuick(figure) - column));
+      }
       shown(view, isTold(figure), stop);
       reads = readingOf(stop.finding);
     }
@@ -453,11 +491,21 @@ function play(view) {
     } else if (isSlow) {
       began = 0;
       parcels = [];
+      view.root.classList.add("awaits");
       frame = requestAnimationFrame(tick);
     } else {
-      draw(undefined);
-      if (isLast) inSight(view);
-      timer = setTimeout(next, isLast ? Math.max(FAST, reads + since - performance.now()) : FAST);
+      const begins = performance.now();
+      const pace = passes ? FAST : fast;
+      const sweep = (/** @type {number} */ time) => {
+        const part = Math.min(1, Math.max(0, time - begins) / pace);
+        draw(undefined, part);
+        if (part < 1) frame = requestAnimationFrame(sweep);
+        else if (isLast) {
+          inSight(view);
+          timer = setTimeout(next, Math.max(0, reads + since - performance.now()));
+        } else next();
+      };
+      sweep(begins);
     }
     return undefined;
   };
@@ -470,6 +518,7 @@ function play(view) {
       canvas.width = 0;
       return next();
     }
+    view.root.classList.toggle("awaits", ms < GROW); // what comes of it is told when it is seen
     if (ms < LASTS) draw(ms, share(ms, 0, WIDEN));
     else if (figure.ms !== undefined) draw(undefined);
     if (ms >= WIDEN) {
@@ -485,7 +534,7 @@ function play(view) {
   const ending = () => {
     const began = performance.now();
     const all = calm ? 0 : lasts({ ...figure, ...before }, figure);
-    /** @type {Parcel[] | undefined} */
+    /** @type {import("./beam_parcels.js").Parcel[] | undefined} */
     let answer;
     figure.ms = undefined;
     const last = (/** @type {number} */ time) => {
@@ -529,115 +578,6 @@ function inSight(view) {
   part.scrollIntoView({ block: "center", behavior: still() ? "auto" : "smooth" });
 }
 const PHONE = 640; // pixels of a window in which layers run downwards
-
-const NUMBER = /-?[\d.]+/g; // of a path
-
-/** What travels on a curve: its points, its colour, its shape, when it sets out, and the word that it brings, "" for none.
- * @typedef {{ points: number[], fill: string, hue: number | undefined, begins: number, word: string }} Parcel */
-
-/** The parcels of the layer under the beam: as many on each curve as its share. @param {View} view @returns {Parcel[]} */
-function parcelsOf(view) {
-  const figure = now(view);
-  const layer = figure.layers[figure.current];
-  const group = view.boxes[view.beam.at].querySelector(`g.flow-layer[data-at="${figure.current}"]`);
-  const special = new Set(view.header.special);
-  const labels = labelsOf(figure);
-  const told = toldRow(figure, layer);
-  return [...(group?.querySelectorAll("path.flow-curve[data-at]") || [])].flatMap((path) => {
-    const row = Number(path.getAttribute("data-at"));
-    const of = layer.attentions.reduce(
-      (/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, widthOf(one, -1, row)),
-      0,
-    );
-    const least = Number(row === told); // what is told of is seen
-    const n = special.has(labels[row]) ? 0 : Math.max(least, Math.round(MOST * of));
-    const points = (path.getAttribute("d")?.match(NUMBER) || []).map(Number);
-    const fill = path.getAttribute("stroke") || "";
-    return Array.from({ length: n }, (_, each) => ({
-      points,
-      fill,
-      hue: figure.hues?.[row],
-      begins: each * EACH,
-      word: row === told && !each ? labels[row] : "",
-    }));
-  });
-}
-
-/** The answer on its way from the layer that it comes from to its bar: along the line, then out of the picture. @param {View} view @returns {Parcel[]} */
-function answerOf(view) {
-  const figure = now(view);
-  const box = view.boxes[view.beam.at];
-  const out = box.querySelector("path.flow-exit")?.getAttribute("d")?.match(NUMBER)?.map(Number);
-  const sum = box.querySelector(`g.flow-layer[data-at="${figure.cause[0] ?? 0}"] .flow-sum`);
-  if (!out || !sum) return [];
-  const [x, y] = ["cx", "cy"].map((name) => Number(sum.getAttribute(name)));
-  const line = [x, y, x, y, out[0], y, out[0], y];
-  const [{ label, rest }] = onShow(figure);
-  return [line, out].map((points, each) => ({
-    ...{ points, fill: view.look.ink, hue: 0, begins: each * TRAVEL, word: label + rest },
-  }));
-}
-
-/** Draw parcels where they are. @param {HTMLCanvasElement} canvas @param {HTMLElement} box what they are drawn over @param {import("./theme.js").Look} look @param {Parcel[]} parcels @param {number} ms */
-function carry(canvas, box, { paper, font }, parcels, ms) {
-  const { clientWidth: width, clientHeight: height, offsetTop: top, offsetLeft: left } = box;
-  const scale = 2; // sharp on any screen
-  if (canvas.width !== Math.round(width * scale)) {
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    Object.assign(canvas.style, {
-      width: `${width}px`,
-      height: `${height}px`,
-      top: `${top}px`,
-      left: `${left}px`,
-    });
-  }
-  const pen = canvas.getContext("2d");
-  if (!pen) return;
-  pen.setTransform(scale, 0, 0, scale, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  const named = parcels.filter(({ word }) => word);
-  for (const { points, fill, hue, begins, word } of [
-    ...parcels.filter((one) => !one.word),
-    ...named,
-  ]) {
-    const part = (ms - begins) / TRAVEL;
-    if (part <= 0 || part >= 1) continue;
-    const t = part * part * (3 - 2 * part);
-    const at = (/** @type {number} */ axis) =>
-      [1, 3, 3, 1].reduce(
-        (sum, each, i) => sum + each * (1 - t) ** (3 - i) * t ** i * points[2 * i + axis],
-        0,
-      );
-    const [x, y, r] = [at(0), at(1), 6.5];
-    pen.beginPath();
-    if (word) {
-      pen.font = `600 13px ${font}`;
-      const wide = pen.measureText(word).width + 14;
-      pen.roundRect(x - wide / 2, y - 10, wide, 20, 10);
-    } else if (hue === 1) pen.rect(x - r + 1, y - r + 1, 2 * r - 2, 2 * r - 2);
-    else if (hue === 2) {
-      pen.moveTo(x, y - r);
-      pen.lineTo(x + r, y + r - 1);
-      pen.lineTo(x - r, y + r - 1);
-      pen.closePath();
-    } else pen.arc(x, y, hue === undefined ? 4.5 : r - 0.5, 0, 7);
-    Object.assign(pen, {
-      fillStyle: hue === undefined ? paper : fill,
-      strokeStyle: hue === undefined ? fill : paper,
-      lineWidth: 2,
-    });
-    pen.fill();
-    pen.stroke();
-    if (!word) continue;
-    Object.assign(pen, {
-      fillStyle: hue === undefined ? fill : paper,
-      textAlign: "center",
-      textBaseline: "middle",
-    });
-    pen.fillText(word, x, y + 0.5);
-  }
-}
 
 // ---- dragging ------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import { guide, isWalked, nearest, placesOf } from "./axis.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { go as goInFlow, goOn, held, isSame, standing } from "./flow_levels.js";
-import { fly, keysOf, outputs, player, remember } from "./flow_player.js";
+import { fly, keysOf, outputs, player, pulse, remember } from "./flow_player.js";
 import { besideGuess } from "./flow_question.js";
 import { answered, inTheDark, isAsked, isFlow } from "./beam_figure.js";
 import { formulaBox } from "./formula.js";
@@ -101,8 +101,10 @@ export default mount("panel", style, (view) => {
   );
   build(view, starts);
   view.figures.forEach((_, at) => {
-    if (starts[at]) glide(view, at, before[at], paint);
-    else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
+    if (starts[at]) {
+      glide(view, at, before[at], paint);
+      pulse(view, before[at]);
+    } else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
     fly(view, at, before[at], places);
   });
   if (again) again();

@@ -648,7 +648,8 @@ class FlowAttention:
     heads that an edit has switched off. update:
     the share of its update beside what it is added to, 0 to 1; under edits scale: how large the
     update is beside that without them, 0 for none, and was (row): what all heads together brought
-    without them."""
+    without them. adds (head): to the logit of the answer against its rival, none where that is not
+    known."""
 
     shares: np.ndarray
     weights: np.ndarray = field(metadata=COARSE)
@@ -661,6 +662,7 @@ class FlowAttention:
     update: float = 0.0
     scale: float = 1.0
     was: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    adds: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -738,10 +740,11 @@ class FlowLane:
 class FlowStop:
     """A place at which the beam stops: its sentences, what leads to each level from there, and what
     switches the head that brings most off or on, None where it cannot be. brings: the head
-    that adds most to the answer, and the word that it reads; adds: what the FFN makes of the
-    answer's place. says: the words that are nearest to what attention brings; units: of the two
-    hidden units that add most to the answer those that write words, and these. part: of the end
-    what is said of the answer's head until that is measured."""
+    that adds most to the answer, and the word that it reads; adds: what the FFN makes of the guess,
+    or of the answer's place. says: the words that are nearest to what attention brings; writes:
+    those nearest to what the FFN writes; units: of the two hidden units that add most to the answer
+    those that write words, and these. middle: the guess between attention and FFN, "" where that is
+    not told. part: of the end what is said of the answer's head until that is measured."""
 
     finding: str
     levels: tuple[FlowLink, ...] = ()
@@ -749,7 +752,9 @@ class FlowStop:
     brings: str = ""
     adds: str = ""
     says: str = ""
+    writes: str = ""
     units: tuple[tuple[str, str], ...] = ()
+    middle: str = ""
     part: str = ""
 
 

@@ -45,7 +45,15 @@ from explorer.figures.kinds import (
 from explorer.panels import anatomy, flow_beam, flow_levels, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import FFN, HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
-from explorer.panels.flow_way import AnsweringHead, Hidden, LensReading, Way, Ways, ways_of
+from explorer.panels.flow_way import (
+    Additions,
+    AnsweringHead,
+    Hidden,
+    LensReading,
+    Way,
+    Ways,
+    ways_of,
+)
 from explorer.panels.selection import (
     FirstAttention,
     HeadOrEvery,
@@ -688,6 +696,7 @@ def _figure(
             reading,
             number,
             names,
+            race.adds if race else None,
         )
         for at, way in enumerate(ways)
         for each in way.layers
@@ -696,7 +705,7 @@ def _figure(
     offset = len(layers) - len(ways[-1].layers)
     through = tuple(at + offset for at in race.matters) if race else ()
     return Flow(
-        note=_note(recording, reading, number) if view.level == MODEL else "",
+        note=_note(recording, reading, number, race) if view.level == MODEL else "",
         bands=tuple(
             _band(plain, each, of, len(ways) > 1, view.drawn) for each, of in zip(ways, rows)
         ),
@@ -750,8 +759,8 @@ def _stops(view: FlowView, end: FlowView, race: flow_beam.Race | None) -> tuple[
             found = _told_head(own, race)
             if found is not None and not is_kept:
                 own = replace(_of_answer(own, found), focus=focus)
-            brings, adds = flow_beam.tags(race, at) if at in race.slow else ("", "")
-            stops.append(FlowStop(told[at], own.levels, own.switch, brings, adds))
+            stop = FlowStop(told[at], own.levels, own.switch)
+            stops.append(flow_beam.tagged(stop, race, at) if at in race.slow else stop)
     last = "" if race else _about_focus(plain, view.way, view.focus)
     part = flow_beam.part(race) if race else ""
     return (*stops, FlowStop(last, end.levels, end.restores or end.switch, part=part))
@@ -914,8 +923,10 @@ def _layer(
     reading: LensReading | None,
     number: str,
     names: PatternNames,
+    adds: Additions | None,
 ) -> FlowLayer:
-    """One column of the picture. whole: the way without the run's edits."""
+    """One column of the picture. whole: the way without the run's edits; adds: what heads add to
+    the answer, None where that is not known."""
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -932,8 +943,11 @@ def _layer(
         layer=layer,
         band=band,
         attentions=tuple(
-            _of_attention(
-                plain, way, whole, band, each, layer, rows, names.get((each.name, layer), ())
+            replace(
+                _of_attention(
+                    plain, way, whole, band, each, layer, rows, names.get((each.name, layer), ())
+                ),
+                adds=adds.at(each, layer) if adds and adds.way is way else np.zeros(0),
             )
             for each in way.attentions
             if layer in flow_analysis.layer_numbers(each)
@@ -1071,14 +1085,21 @@ def _output(race: flow_beam.Race | None) -> tuple[FlowWord, ...]:
     )
 
 
-def _note(recording: Recording, reading: LensReading | None, number: str) -> str:
+def _note(
+    recording: Recording,
+    reading: LensReading | None,
+    number: str,
+    race: flow_beam.Race | None,
+) -> str:
     """Note on how to read the picture, in a line."""
-    kind = "writes" if loaded(recording).shows_writes(recording) else "weights"
+    is_written = loaded(recording).shows_writes(recording)
+    dots = WORDS("dots_add" if race and race.adds else "dots_share")
+    note = f"{WORDS('writes')} {dots}" if is_written else WORDS("weights")
     if number == "Prediction":
-        return WORDS(kind)
+        return note
     slots = {"answer": reading.answer} if reading else {}
     below = WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)
-    return f"{WORDS(kind)} {below}"
+    return f"{note} {below}"
 
 
 def _about_opened(

@@ -17,7 +17,7 @@ from explorer.analysis.findings import word_groups
 from explorer.analysis.interventions import PredictionChange
 from explorer.figures.csv import Columns, stacked
 from explorer.figures.formatting import Written, ordinal, tenths
-from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane
+from explorer.figures.kinds import BarRow, Bars, Flow, FlowLane, FlowStop
 from explorer.panels import address, flow_way, generation, interventions, spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import is_word, nearest_words
@@ -44,6 +44,7 @@ WORDS = sentences("architecture", "beam")
 END = "end"  # as a word of an address
 HALF = 0.5  # share of what heads bring, from which on a word is fetched
 N_UNITS = 2
+HEADS, FFN = -1, -2  # writers beside the units of a stop
 N_LETTERS = 40  # of a guess, as many as its field takes
 N_OUT = 16  # words that are taken out one by one
 LEAST_ADDED = 0.05  # to a difference of logits, by a head that is told
@@ -127,8 +128,8 @@ class Race:
         return tuple(range(n)) if n <= FEW_LAYERS else self.matters
 
     @cached_property
-    def middles(self) -> dict[int, tuple[int, ...]]:
-        """The places of each word after the attention of each layer that is told by itself."""
+    def middles(self) -> flow_way.Middles:
+        """What the stream gives after the attention of each layer that is told by itself."""
         return self.now.middles(self.slow)
 
     def ffn_places(self, layer: int) -> tuple[int, int] | None:
@@ -168,7 +169,7 @@ class Race:
             "",
             id,
             now.places(id),
-            self.middles[id],
+            self.middles.places[id],
             chance,
             tenths(chance),
         )
@@ -384,21 +385,33 @@ def cause_in(race: Race, ways: Sequence[Way], rows: Mapping[str, Sequence[int]])
     return (column, there.index(cause.attention.name), cause.head, row)
 
 
-def tags(race: Race, at: int) -> tuple[str, str]:
-    """Of a layer that is told, by its order: the head that adds most to the answer and the word
-    that it reads, and what the FFN makes of the answer's place, in short; "" for neither."""
+def tagged(stop: FlowStop, race: Race, at: int) -> FlowStop:
+    """The stop of a layer that is told, by its order, with what happens there in short: the head
+    that adds most to the answer and the word that it reads, what the FFN makes of the guess, else
+    of the answer's place, and the guess between the two."""
     found, brings = answering_head(race, at), ""
-    if found is not None:
+    before, middle, after = _places_in(race, at)
+    # A layer whose heads push the answer back is not told of one that lifts it.
+    if found is not None and (middle <= before or race.causing_layer == at):
         brings = WORDS("tag_head", head=found.head, word=_word_of(race, found))
-    _, middle, after = _places_in(race, at)
+    turned = _turned(race, at)
     slots = {"answer": race.now.label(race.answer), "middle": ordinal(middle)}
-    return brings, "" if middle == after else WORDS("tag", after=ordinal(after), **slots)
+    of_place = "" if middle == after else WORDS("tag", after=ordinal(after), **slots)
+    adds = WORDS("tag_words", before=turned[0], after=turned[1]) if turned else of_place
+    return replace(stop, brings=brings, adds=adds, middle=race.middles.guesses[at])
+
+
+def _turned(race: Race, at: int) -> tuple[str, str] | None:
+    """The guesses before and after the FFN of a layer that is told, by its order, None where they
+    are one, or none of them a whole word."""
+    before, after = race.middles.guesses[at], race.now.label(race.now.leaders[at + 1])
+    return (before, after) if before != after and is_word(before) and is_word(after) else None
 
 
 def _places_in(race: Race, at: int) -> tuple[int, int, int]:
     """The places of the answer before a layer that is told, after its heads, and after its FFN."""
     before, after = race.now.places(race.answer)[at : at + 2]
-    return before, race.middles[race.answer][race.slow.index(at)], after
+    return before, race.middles.places[race.answer][race.slow.index(at)], after
 
 
 def _stop_sentence(race: Race, at: int) -> str:
@@ -449,7 +462,7 @@ def _joined(*sentences: str) -> str:
 def _leads(race: Race, at: int) -> bool:
     """Whether the answer leads from a layer on, also after the attention of each later one that is
     told, and not before it."""
-    places, middles = race.now.places(race.answer), race.middles[race.answer]
+    places, middles = race.now.places(race.answer), race.middles.places[race.answer]
     later = [middle for each, middle in zip(race.slow, middles) if each > at]
     return places[at] > 1 and {*places[at + 1 :], *later} == {1}
 
@@ -480,9 +493,12 @@ def _by_parts(race: Race, at: int) -> str:
     if middle == after:
         return ""
     heads = "leave" if middle == before else "lift" if middle < before else "push"
+    answer, turned = race.now.label(race.answer), _turned(race, at)
     slots = {"middle": ordinal(middle), "after": ordinal(after)}
-    ffn = WORDS("ffn_lifts" if after < middle else "ffn_pushes", **slots)
-    answer = race.now.label(race.answer)
+    if turned and turned[1] == answer:
+        ffn = WORDS("ffn_turns", other=turned[0], answer=answer)
+    else:
+        ffn = WORDS("ffn_lifts" if after < middle else "ffn_pushes", **slots)
     return f"{WORDS(f'heads_{heads}', answer=answer, **slots)} {ffn}"
 
 
@@ -580,7 +596,7 @@ def with_words(
 
 
 def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
-    """`says` and `units` of the stops that are told one by one, by their order."""
+    """`says`, `writes` and `units` of the stops that are told one by one, by their order."""
     now, model = race.now, loaded(recording)
     way, layers = now.way, list(now.way.layers)
     vectors, uses = [], []
@@ -590,7 +606,11 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
         attn = next((each for each in way.layers[layers[at]] if each.place != "ffn"), None)
         if source and source.is_fetched and attn:
             vectors.append(way.stream.at(attn.wrote)[way.token])
-            uses.append((at, -1))
+            uses.append((at, HEADS))
+        ffn = next((each for each in way.layers[layers[at]] if each.place == "ffn"), None)
+        if ffn is not None:
+            vectors.append(way.stream.at(ffn.wrote)[way.token])
+            uses.append((at, FFN))
         with suppress(ValueError, AttributeError):  # the model does not give these weights
             name = way.stream.name
             units = model.neurons(
@@ -603,9 +623,11 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
             for place, each in enumerate(hidden.writes_of(np.asarray(best))):
                 vectors.append(each)
                 uses.append((at, place))
-    for (at, place), line in zip(uses, nearest_words(model, vectors)):
+    # What the FFN writes is a word of the prediction where that rises by it.
+    is_told = lambda use, id: uses[use][1] != FFN or now.is_raised(layers[uses[use][0]], id)
+    for (at, place), line in zip(uses, nearest_words(model, vectors, is_told)):
         if place < 0:
-            told[at]["says"] = line
+            told[at]["says" if place == HEADS else "writes"] = line
         else:
             tags = list(told[at]["units"])
             tags[place] = (tags[place][0], line and WORDS("near", words=line))

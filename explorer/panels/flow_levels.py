@@ -3,7 +3,7 @@ is opened. Each shows the figures of the tab that it leads to, or the vectors th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,9 +59,14 @@ def words_like(labels: Sequence[str]) -> str:
     return ", ".join(each for each in dict.fromkeys(words) if is_word(each)) if is_told else ""
 
 
-def nearest_words(model: CachedModel, vectors: Sequence[np.ndarray]) -> list[str]:
+def nearest_words(
+    model: CachedModel,
+    vectors: Sequence[np.ndarray],
+    is_told: Callable[[int, int], bool] = lambda place, id: True,
+) -> list[str]:
     """The words that each of some vectors is nearest to, "" where they stand out no more than by
-    chance, and of a model without such words."""
+    chance, and of a model without such words. is_told: of a vector's place and the nearest word's
+    id."""
     if not vectors:
         return []
     try:  # all at once: each time the vocabulary is read
@@ -70,8 +75,8 @@ def nearest_words(model: CachedModel, vectors: Sequence[np.ndarray]) -> list[str
     except (ValueError, AttributeError):
         return [""] * len(vectors)
     return [
-        words_like(model.labels(words)) if near[0] >= least else ""
-        for words, near in zip(ids.tolist(), cosines)
+        words_like(model.labels(words)) if near[0] >= least and is_told(at, words[0]) else ""
+        for at, (words, near) in enumerate(zip(ids.tolist(), cosines))
     ]
 
 

@@ -24,6 +24,7 @@ from models.runtime.run import Run
 FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
 N_LANES = 4  # likeliest words that race
+LIKELY = 1000  # of the likeliest words, one of which an FFN is told to write
 
 
 def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
@@ -260,6 +261,14 @@ class Additions:
         own = np.flatnonzero(np.asarray(of) == of[key])
         return float(np.nan_to_num(self.heads[attention.name][at, head, own]).sum())
 
+    def at(self, attention: Attention, layer: int) -> np.ndarray:
+        """The parts (head) of a layer, 0 of one that an edit took from elsewhere; none where they
+        are not known. layer: the model's own number."""
+        if attention.name not in self.heads:
+            return np.zeros(0)
+        number = flow_analysis.layer_numbers(attention).index(layer)
+        return np.nan_to_num(self.heads[attention.name][number].sum(-1))
+
     def words(self, stream: Stream, most: int = 3) -> tuple[int, ...]:
         """The first tokens of the words of content of a stream that add or take most in all
         heads."""
@@ -303,6 +312,15 @@ def additions(way: Way, id: int, against: int) -> Additions | None:
     return Additions(way, heads)
 
 
+class Middles(NamedTuple):
+    """What a stream gives between the attention and the FFN of some layers: the places of the words
+    that race, by their id, and the likeliest word after the attention of each layer, by its
+    order."""
+
+    places: Mapping[int, tuple[int, ...]]
+    guesses: Mapping[int, str]
+
+
 @dataclass(frozen=True, eq=False)
 class LensReading:
     """Prediction of the stream after each layer: the lens on the token at all sites, by layer the
@@ -339,9 +357,9 @@ class LensReading:
         order = (self.ends.get(-1, 0), *(self.ends[layer] for layer in self.way.layers))
         return tuple(int(self.lens.top_ids[site, 0, 0]) for site in order)
 
-    def middles(self, slow: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """The places of the words that race (id) after the attention of some layers, by their
-        order; of one without a readout there those at its end."""
+    def middles(self, slow: Sequence[int]) -> Middles:
+        """What the stream gives between the attention and the FFN of some layers, by their order;
+        of one without a readout there what it gives at its end."""
         layers = list(self.way.layers)
         there = flow_analysis.middle_sites(self.way.stream)
         sites = tuple(there[layers[each]] for each in slow if layers[each] in there)
@@ -352,7 +370,22 @@ class LensReading:
                 return self.places(id)[at + 1]
             return int(lens.ranks[lens.sites.index(there[layers[at]]), lens.ids.index(id)]) + 1
 
-        return {id: tuple(place(id, each) for each in slow) for id in self.ids}
+        def leads(at: int) -> int:
+            if layers[at] not in there:
+                return self.leaders[at + 1]
+            return int(lens.top_ids[lens.sites.index(there[layers[at]]), 0, 0])
+
+        places = {id: tuple(place(id, each) for each in slow) for id in self.ids}
+        return Middles(places, dict(zip(slow, self._labels([leads(each) for each in slow]))))
+
+    def is_raised(self, layer: int, id: int) -> bool:
+        """True for a word (id) that the FFN of a layer brings forward, among the likely ones."""
+        site = flow_analysis.middle_sites(self.way.stream).get(layer)
+        if site is None:
+            return False
+        end = self.lens.sites[self.ends[layer]]
+        before, after = _lens(self.way, (site, end), (id,)).ranks[:2, 0]
+        return bool(after < before and after < LIKELY)
 
     def probability(self, layer: int) -> float:
         """Of the final answer, after a layer; -1 for before the first."""

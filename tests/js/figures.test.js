@@ -1118,6 +1118,7 @@ function flowOf(n, more = {}) {
     update: 0.5,
     scale: 1,
     was: new Float32Array(),
+    adds: new Float32Array(),
   });
   const layers = Array.from({ length: n }, (_, layer) => ({
     layer,
@@ -1154,8 +1155,9 @@ function flowOf(n, more = {}) {
       brings: "",
       adds: "",
       says: "",
+      writes: "",
       units: [],
-      box: "",
+      middle: "",
     })),
     titles: [],
     votes: [],
@@ -1185,6 +1187,17 @@ test("left of the beam curves are drawn, and right of it none", () => {
   const curves = (current) =>
     drawn("flow", flowOf(9, { current })).split('class="flow-curve').length - 1;
   assert.deepEqual([-1, 0, 4, 9].map(curves), [0, 1, 5, 9]);
+});
+
+test("a dot is the darker, the more its head adds to the answer beside all others", () => {
+  const dark = (current, adds) => {
+    const one = flowOf(2, { current });
+    one.layers.forEach(({ attentions }, at) => (attentions[0].adds = Float32Array.of(adds[at])));
+    return Number(drawn("flow", one).match(/<circle[^>]*fill-opacity="([\d.]+)"/)[1]);
+  };
+  assert.equal(dark(0, [0.5, 2]), 0.29);
+  assert.equal(dark(0, [2, 0.5]), 1);
+  assert.equal(dark(0, [-2, 0.5]), 0.06);
 });
 
 test("a lane has its word's places until the end, and its chance there", () => {
