@@ -232,6 +232,8 @@ export function lanes(pen, figure, [left, top, wide]) {
   if (!all.length || isAsked(figure)) return top;
   const end = isEnd(figure);
   const was = comesFrom(figure);
+  if (was && figure.from.ms < waits(was, figure))
+    return lanes(pen, { ...was, words: [] }, [left, top, wide]);
   const slid = was ? slidFrom(was, figure) : 1;
   const right = left + wide;
   const title = axisOf(figure);

@@ -257,7 +257,7 @@ function fill(view, nav, more, slider) {
     ...(toggle && !figure.ffn
       ? [
           button(toggle.label, toggle.select, {
-            class: "lead switch",
+            class: isEnd(figure) && figure.cause.length ? "lead switch proof" : "lead switch",
             "aria-keyshortcuts": "X",
           }),
         ]

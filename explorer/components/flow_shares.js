@@ -11,9 +11,12 @@ import { omitted } from "./omissions.js";
 const LAYER = 1; // a level
 const LEAST_ADDED = 0.05; // to a difference of logits, by a head that is as dark as can be
 
-/** How dark a head's dot is, from 0 to 1: what it adds to the answer beside the head that adds most, or where that is not known its share. @param {Flow} figure @param {FlowAttention} attention @param {number} head */
+/** How dark a head's dot is, from 0 to 1: the root of what it adds to the answer beside the head that adds most, or where that is not known its share. @param {Flow} figure @param {FlowAttention} attention @param {number} head */
 export const darknessOf = ({ most = 1 }, { adds, totals }, head) =>
-  Math.max(0, Math.min(1, adds.length ? adds[head] / most : 2.6 * totals[head]));
+  Math.min(
+    1,
+    adds.length ? Math.sqrt(Math.max(0, adds[head] / most)) : Math.max(0, 2.6 * totals[head]),
+  );
 
 /** Note in each attention how many rows there are, and what each head brings from all of them. @param {Flow} figure */
 export function numbered(figure) {

@@ -1195,7 +1195,7 @@ test("a dot is the darker, the more its head adds to the answer beside all other
     one.layers.forEach(({ attentions }, at) => (attentions[0].adds = Float32Array.of(adds[at])));
     return Number(drawn("flow", one).match(/<circle[^>]*fill-opacity="([\d.]+)"/)[1]);
   };
-  assert.equal(dark(0, [0.5, 2]), 0.29);
+  assert.equal(dark(0, [0.5, 2]), 0.53);
   assert.equal(dark(0, [2, 0.5]), 1);
   assert.equal(dark(0, [-2, 0.5]), 0.06);
 });
