@@ -162,6 +162,34 @@ def test_a_tag_of_a_head_stands_above_the_line_of_the_word_that_it_reads(
     assert 0 < row["y"] - here["y"] < 2.5 * row["height"]
 
 
+@needs_smollm2
+def test_a_head_that_is_pressed_is_what_the_bar_speaks_of_here_and_after_a_reload(
+    visitor: Visitor,
+) -> None:
+    """Also one that is not told of: its dot is struck, and words stand by their chances."""
+    text = quote_plus("The capital of France is Paris. The capital of Italy is")
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?model=smollm2&text={text}&flow_beam=end")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.get_by_role("button", name="Layer 24, head 6:").click()
+    bar, lanes = page.locator(".flow-bar"), page.locator(".panel .flow-lane")
+    seen = []
+    for _ in range(2):
+        expect(bar).to_contain_text("Put head 6 back")
+        expect(bar).not_to_contain_text("Take out")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        expect(lanes).to_have_count(5)  # with the word that comes later
+        page.mouse.move(0, 0)
+        chances = [re.findall(r"([\d.]+)%", each)[-1] for each in lanes.all_text_contents()]
+        assert [float(each) for each in chances] == sorted(map(float, chances), reverse=True)
+        pressed = page.locator(".flow-head[aria-pressed=true]")
+        assert "out, press to put it back" in pressed.get_attribute("aria-label")
+        svg = page.locator(".panel .figure svg").first
+        seen.append(svg.evaluate("one => one.outerHTML"))
+        page.reload()
+    assert seen[0] == seen[1]
+
+
 def test_enter_on_a_chosen_guess_puts_the_light_on(visitor: Visitor) -> None:
     page = arrive(visitor, "").page
     page.locator(".stage .choices button").first.click()
