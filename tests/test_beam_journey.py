@@ -87,6 +87,48 @@ def test_the_light_goes_on_for_the_whole_page_and_what_is_said_is_what_the_lanes
     lively.leave()
 
 
+def test_the_dark_opens_onto_a_picture_that_is_there(visitor: Visitor) -> None:
+    """In each frame there is the question or the picture, and in front of that at first the dark,
+    where the question stood, of which less and less is left."""
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "").page
+    page.evaluate(OPENING)
+    page.locator(".stage .light").click()
+    page.wait_for_function("() => film.at(-1).rows && !film.at(-1).dark")
+    film = page.evaluate("film")
+    asked = [each for each in film if each["asked"]]
+    dark = [each for each in film if each["dark"]]
+    assert all(each["asked"] or each["rows"] for each in film)
+    assert all(each["rows"] and each["dark"] == asked[-1]["box"] for each in dark)
+    assert len({each["clip"] for each in dark}) > 3
+    lively.leave()
+
+
+# In each frame: whether the question stands, its box, how many rows the picture has, and the box of
+# the dark in front of it and what is left of that.
+OPENING = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  const root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  const boxOf = (one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return [left, top, width, height].map(Math.round).join();
+  };
+  const look = () => {
+    const dark = root.parentNode.querySelector('.shade');
+    film.push({
+      asked: Boolean(root.querySelector('.stage')),
+      box: boxOf(root),
+      rows: root.querySelectorAll('g.token').length,
+      dark: dark && boxOf(dark),
+      clip: dark && getComputedStyle(dark).clipPath,
+    });
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
 def test_the_name_and_the_column_of_a_layer_and_the_handle_open_it(visitor: Visitor) -> None:
     page = arrive(visitor, "&flow_beam=end").page
     name = page.get_by_role("button", name="Open layer 1")

@@ -715,14 +715,31 @@ function lit(view, to = 0, plays = true) {
     play(view);
   };
   tellBeam(view, to); // at once: with the light all of the page tells the answer
-  if (still()) return open();
-  const cone = view.root.querySelector(".stage .cone");
-  if (!cone) return open();
-  const frames = ["polygon(0 50%, 0 50%, 0 50%)", "polygon(0 50%, 300% -200%, 300% 300%)"];
-  for (const each of cone.parentElement?.children || [])
-    if (each !== cone)
-      each.animate({ opacity: [1, 0] }, { duration: LIGHT_ON / 2, fill: "forwards" });
-  cone.animate({ clipPath: frames }, { duration: LIGHT_ON, easing: "ease-in" }).onfinish = open;
+  if (still()) open();
+  else opening(view, open);
+}
+
+/** The dark of the question opens as a cone, from the middle of its line, onto the picture, which is there. @param {View} view @param {() => void} draw puts the picture there */
+function opening({ root, finding }, draw) {
+  const { top, left, width, height } = root.getBoundingClientRect();
+  const line = root.querySelector(".stage .line")?.getBoundingClientRect() ?? { top, height };
+  finding.style.minHeight = `${finding.offsetHeight}px`; // as the panel gives it
+  const dark = make("div", { class: "night shade", "aria-hidden": "true" });
+  dark.inert = true;
+  const parts = [...root.childNodes];
+  draw();
+  dark.append(...parts);
+  root.after(dark);
+  Object.assign(dark.style, { width: `${width}px`, height: `${height}px` });
+  const [own, now] = [dark, root].map((each) => each.getBoundingClientRect());
+  dark.style.translate = `${left - own.left}px ${now.top - own.top}px`;
+  const y = line.top + line.height / 2 - top;
+  const far = Math.max(width, height);
+  const cone = (/** @type {number} */ wide) =>
+    `polygon(evenodd, 0 0, 100% 0, 100% 100%, 0 100%, 0 0, ${-wide}px ${y}px, ${3 * far}px ${y - 4 * wide}px, ${3 * far}px ${y + 4 * wide}px, ${-wide}px ${y}px, 0 0)`;
+  const timing = { duration: LIGHT_ON, easing: "ease-in", fill: /** @type {const} */ ("forwards") };
+  const move = dark.animate({ clipPath: [cone(0), cone(far)] }, timing);
+  move.onfinish = move.oncancel = () => dark.remove();
 }
 
 /** The words fall to their lines. @param {View} view */

@@ -284,8 +284,7 @@ export function stage(view, lit) {
   else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
   // What comes later moves nothing: the field stands beside the light, below the words.
   const rows = [choices, make("div", "row", field, light), make("span", "hint", say("enter"))];
-  const cone = make("div", { class: "cone", "aria-hidden": "true" });
-  return make("div", "stage", cone, line, ...(bus.now.lesson?.isBelow ? [] : rows));
+  return make("div", "stage", line, ...(bus.now.lesson?.isBelow ? [] : rows));
 }
 
 /** True for who follows a class. @param {any} lesson */
