@@ -25,6 +25,7 @@ import {
   isKept,
   isOfClass,
   laneOf,
+  opening,
   rememberGuess,
   stage,
   vote,
@@ -46,12 +47,12 @@ const AGAIN = 1400; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const [EACH, TRAVEL, MOST] = [90, 500, 7]; // milliseconds between parcels, of one's way; parcels of a whole
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
-const LIGHT_ON = 600; // milliseconds in which the cone opens
 
 /** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, and what leads on; in its place the question, where the light is off. @param {View} view @param {number} at @param {(one?: any) => void} paint draws the picture, or another one in its place */
 export function player(view, at, paint) {
   const figure = view.figures[at];
   view.beam = { ...view.beam, at, paint, said: view.header.finding };
+  view.beam.told = () => told(view, true);
   if (!view.aside) {
     view.beam.echoes ||= new Echoes();
     figure.go = (/** @type {number} */ to, echo = false) => {
@@ -255,12 +256,12 @@ function moveTo(view, to, tells = false) {
 /** Whether what happens where the beam stands is told by itself. @param {any} figure */
 const isTold = ({ current, slow, layers }) => slow.includes(current) || current >= layers.length;
 
-/** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out @param {any} [stop] what is told in its place */
-function shown(view, isSaid = false, stop = stopOf(now(view))) {
+/** The sentence of where the beam stands. One that stands there is not said again. @param {View} view @param {boolean} isSaid whether it is read out @param {any} [stop] what is told in its place */
+function told(view, isSaid, stop = stopOf(now(view))) {
   const { finding } = stop;
   const { titles } = now(view);
   if (titles.length) {
-    view.header.title = titles[isEnd(now(view)) ? 1 : 0];
+    view.header.title = titles[now(view).level || isEnd(now(view)) ? 1 : 0];
     const title = explained(view.header.terms, view.header.title, new Set());
     view.root.querySelector("h2")?.replaceChildren(...title);
   }
@@ -269,6 +270,11 @@ function shown(view, isSaid = false, stop = stopOf(now(view))) {
     view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
   }
   view.header.finding = view.beam.said = finding;
+}
+
+/** The sentence and the bar of where the beam stands. @param {View} view @param {boolean} [isSaid] @param {any} [stop] */
+function shown(view, isSaid = false, stop = undefined) {
+  told(view, isSaid, stop);
   view.beam.fill?.();
 }
 
@@ -717,29 +723,6 @@ function lit(view, to = 0, plays = true) {
   tellBeam(view, to); // at once: with the light all of the page tells the answer
   if (still()) open();
   else opening(view, open);
-}
-
-/** The dark of the question opens as a cone, from the middle of its line, onto the picture, which is there. @param {View} view @param {() => void} draw puts the picture there */
-function opening({ root, finding }, draw) {
-  const { top, left, width, height } = root.getBoundingClientRect();
-  const line = root.querySelector(".stage .line")?.getBoundingClientRect() ?? { top, height };
-  finding.style.minHeight = `${finding.offsetHeight}px`; // as the panel gives it
-  const dark = make("div", { class: "night shade", "aria-hidden": "true" });
-  dark.inert = true;
-  const parts = [...root.childNodes];
-  draw();
-  dark.append(...parts);
-  root.after(dark);
-  Object.assign(dark.style, { width: `${width}px`, height: `${height}px` });
-  const [own, now] = [dark, root].map((each) => each.getBoundingClientRect());
-  dark.style.translate = `${left - own.left}px ${now.top - own.top}px`;
-  const y = line.top + line.height / 2 - top;
-  const far = Math.max(width, height);
-  const cone = (/** @type {number} */ wide) =>
-    `polygon(evenodd, 0 0, 100% 0, 100% 100%, 0 100%, 0 0, ${-wide}px ${y}px, ${3 * far}px ${y - 4 * wide}px, ${3 * far}px ${y + 4 * wide}px, ${-wide}px ${y}px, 0 0)`;
-  const timing = { duration: LIGHT_ON, easing: "ease-in", fill: /** @type {const} */ ("forwards") };
-  const move = dark.animate({ clipPath: [cone(0), cone(far)] }, timing);
-  move.onfinish = move.oncancel = () => dark.remove();
 }
 
 /** The words fall to their lines. @param {View} view */
