@@ -163,9 +163,14 @@ def test_the_handle_is_dragged_and_a_drag_opens_nothing(visitor: Visitor) -> Non
         page.locator(each).bounding_box() for each in (".beam-pill rect", ".flow-ground >> nth=3")
     )
     x, y = pill["x"] + 20, pill["y"] + pill["height"] / 2
+    page.locator(".flow-head").first.focus()
+    page.keyboard.press("Tab")
+    boxed = page.locator(".panel :focus-visible")
+    expect(boxed).to_have_count(1)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(last["x"] + 40, y, steps=8)
+    expect(boxed).to_have_count(0)  # no box stays where the light was
     page.mouse.up()
     page.wait_for_url("**flow_beam=3**")
     expect(page.locator(HERE)).to_have_text("Model")

@@ -653,6 +653,7 @@ function drag(view, event) {
   const target = /** @type {Element} */ (event.target);
   if (figure.level || isAsked(figure) || !target.closest(".beam-pill")) return;
   event.preventDefault();
+  focused(view.root)?.blur(); // as by any other press: no box stays where the handle was
   const move = (/** @type {PointerEvent} */ { clientX }) => {
     const svg = view.boxes[view.beam.at].firstChild;
     const x = clientX - svg.getBoundingClientRect().left;
