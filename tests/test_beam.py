@@ -681,6 +681,16 @@ def test_a_piece_of_a_word_that_races_has_its_rest() -> None:
         assert bool(lane.rest) == (goes_on[:1] == "‧" and goes_on[1:].isalpha()), lane.label
 
 
+@pytest.mark.parametrize("head", [4, 6, 7])
+def test_words_stand_by_the_chances_that_they_show(head: int) -> None:
+    """Of a whole word and not of the piece that it begins with, which may have more."""
+    (name, *_) = (each.name for each in Run("smollm2", ROME).recording().attention)
+    edited = Run("smollm2", ROME, (ZeroHead(24, head, name),))
+    lanes = architecture.flow(edited, beam="end").figures[0].lanes
+    chances = [each.chance for each in lanes]
+    assert chances == sorted(chances, reverse=True) and any(each.rest for each in lanes)
+
+
 @pytest.mark.parametrize(
     ("text", "out"),
     [

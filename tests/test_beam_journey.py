@@ -87,6 +87,48 @@ def test_the_light_goes_on_for_the_whole_page_and_what_is_said_is_what_the_lanes
     lively.leave()
 
 
+def test_the_dark_opens_onto_a_picture_that_is_there(visitor: Visitor) -> None:
+    """In each frame there is the question or the picture, and in front of that at first the dark,
+    where the question stood, of which less and less is left."""
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "").page
+    page.evaluate(OPENING)
+    page.locator(".stage .light").click()
+    page.wait_for_function("() => film.at(-1).rows && !film.at(-1).dark")
+    film = page.evaluate("film")
+    asked = [each for each in film if each["asked"]]
+    dark = [each for each in film if each["dark"]]
+    assert all(each["asked"] or each["rows"] for each in film)
+    assert all(each["rows"] and each["dark"] == asked[-1]["box"] for each in dark)
+    assert len({each["clip"] for each in dark}) > 3
+    lively.leave()
+
+
+# In each frame: whether the question stands, its box, how many rows the picture has, and the box of
+# the dark in front of it and what is left of that.
+OPENING = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  const root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  const boxOf = (one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return [left, top, width, height].map(Math.round).join();
+  };
+  const look = () => {
+    const dark = root.parentNode.querySelector('.shade');
+    film.push({
+      asked: Boolean(root.querySelector('.stage')),
+      box: boxOf(root),
+      rows: root.querySelectorAll('g.token').length,
+      dark: dark && boxOf(dark),
+      clip: dark && getComputedStyle(dark).clipPath,
+    });
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
 def test_the_name_and_the_column_of_a_layer_and_the_handle_open_it(visitor: Visitor) -> None:
     page = arrive(visitor, "&flow_beam=end").page
     name = page.get_by_role("button", name="Open layer 1")
@@ -121,9 +163,14 @@ def test_the_handle_is_dragged_and_a_drag_opens_nothing(visitor: Visitor) -> Non
         page.locator(each).bounding_box() for each in (".beam-pill rect", ".flow-ground >> nth=3")
     )
     x, y = pill["x"] + 20, pill["y"] + pill["height"] / 2
+    page.locator(".flow-head").first.focus()
+    page.keyboard.press("Tab")
+    boxed = page.locator(".panel :focus-visible")
+    expect(boxed).to_have_count(1)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(last["x"] + 40, y, steps=8)
+    expect(boxed).to_have_count(0)  # no box stays where the light was
     page.mouse.up()
     page.wait_for_url("**flow_beam=3**")
     expect(page.locator(HERE)).to_have_text("Model")
@@ -160,6 +207,34 @@ def test_a_tag_of_a_head_stands_above_the_line_of_the_word_that_it_reads(
     boxes = [each.bounding_box() for each in words.all()]
     here, row = tag.bounding_box(), min(boxes, key=lambda box: box["x"])  # a lane is at the right
     assert 0 < row["y"] - here["y"] < 2.5 * row["height"]
+
+
+@needs_smollm2
+def test_a_head_that_is_pressed_is_what_the_bar_speaks_of_here_and_after_a_reload(
+    visitor: Visitor,
+) -> None:
+    """Also one that is not told of: its dot is struck, and words stand by their chances."""
+    text = quote_plus("The capital of France is Paris. The capital of Italy is")
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?model=smollm2&text={text}&flow_beam=end")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.get_by_role("button", name="Layer 24, head 6:").click()
+    bar, lanes = page.locator(".flow-bar"), page.locator(".panel .flow-lane")
+    seen = []
+    for _ in range(2):
+        expect(bar).to_contain_text("Put head 6 back")
+        expect(bar).not_to_contain_text("Take out")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        expect(lanes).to_have_count(5)  # with the word that comes later
+        page.mouse.move(0, 0)
+        chances = [re.findall(r"([\d.]+)%", each)[-1] for each in lanes.all_text_contents()]
+        assert [float(each) for each in chances] == sorted(map(float, chances), reverse=True)
+        pressed = page.locator(".flow-head[aria-pressed=true]")
+        assert "out, press to put it back" in pressed.get_attribute("aria-label")
+        svg = page.locator(".panel .figure svg").first
+        seen.append(svg.evaluate("one => one.outerHTML"))
+        page.reload()
+    assert seen[0] == seen[1]
 
 
 def test_enter_on_a_chosen_guess_puts_the_light_on(visitor: Visitor) -> None:

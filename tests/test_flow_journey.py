@@ -409,6 +409,48 @@ def test_a_level_opens_and_closes_by_one_motion(visitor: Visitor) -> None:
     lively.leave()
 
 
+def test_what_is_opened_is_told_at_once_and_nothing_passes_over_the_picture(
+    visitor: Visitor,
+) -> None:
+    """The sentence of a layer is there before what stands below, which comes out of the foot of the
+    picture and goes back there."""
+    stop = architecture.flow(Run("encoder", TEXT), 3).figures[0].stops[1]
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "&token=3&flow_beam=end").page
+    page.evaluate(OVER)
+    page.get_by_role("button", name="Open layer 1").click()
+    expect(page.locator(HERE)).to_have_text("Layer 1")
+    page.wait_for_function("() => moved > 5")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    told = [n for said, n, _ in page.evaluate("film") if said.startswith(stop.finding)]
+    assert told[0] == 1 and told[-1] > 1
+    press(lively, "Escape", "Model")
+    expect(page.locator(".panel .figure")).to_have_count(1)
+    gaps = [gap for *_, gap in page.evaluate("film") if gap is not None]
+    assert len(gaps) > 5 and min(gaps) >= 0
+    lively.leave()
+
+
+# In each frame the sentence, how many figures there are, and how far below the first the others
+# stand.
+OVER = """() => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+  const root = roots.map((one) => one?.querySelector('.panel')).find((one) => one?.dataset.token);
+  window.film = [];
+  window.moved = 0;
+  const look = () => {
+    const [first, ...others] = [...root.querySelectorAll('.figure')].map((one) =>
+      one.getBoundingClientRect());
+    const gaps = others.map((one) => one.top - first.bottom);
+    if (gaps.length) moved += 1;
+    const gap = gaps.length ? Math.round(Math.min(...gaps)) : null;
+    film.push([root.querySelector('.finding').textContent, others.length + 1, gap]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
 # In each frame how wide the column of layer 1 is, and how many figures there are; and how long what
 # stands below the whole machine moves, and how.
 GROWTH = """() => {

@@ -4,6 +4,7 @@
 
 import { END, count, isAsked, lasts, share, stopOf, widens, ZOOM } from "./beam_figure.js";
 import { place } from "./flow_figure.js";
+import { HEAD } from "./flow_zoom.js";
 import { still, until } from "./mount.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -87,6 +88,7 @@ function open(view, select) {
     current: level ? figure.current : currentOf(figure, select),
   });
   view.zoom = { before, began: performance.now() };
+  if (level < HEAD && !ffn) view.beam.told(); // what is said of a layer, or of where the beam stands, is here
   glide(view, before);
   const end = () => view.gliding[view.beam.at] !== undefined && view.beam.paint();
   view.root.addEventListener("pointerdown", end, { once: true });
@@ -103,7 +105,7 @@ export const standing = ({ boxes = [] }) =>
     box: element.getBoundingClientRect(),
   }));
 
-/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of what was opened, or goes back into it. @param {View} view @param {any[]} were the figures that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
+/** Go on with a level that is opening, or closing, where its picture has come meanwhile; what stands below the whole machine grows out of the foot of what was opened, or goes back into it. @param {View} view @param {any[]} were the figures that stood there @param {{ element: HTMLElement, box: DOMRect }[]} below what stood below it */
 export function goOn(view, were, below) {
   const { zoom, beam, figures } = view;
   const [before] = were;
@@ -126,8 +128,9 @@ export function goOn(view, were, below) {
   const timing = { duration: ZOOM, easing: "ease-in-out" };
   /** @type {Animation[]} */
   const moves = [];
-  const into = ({ left, top, width, height }, /** @type {DOMRect} */ own) =>
-    `translate(${left - own.left}px, ${top - own.top}px) scale(${width / own.width}, ${height / own.height})`;
+  // Out of its foot: nothing passes over the picture.
+  const into = ({ left, width }, /** @type {DOMRect} */ own) =>
+    `translateX(${left - own.left}px) scale(${width / own.width}, 0)`;
   const boxes = view.boxes.slice(beam.at + 1);
   if (isIn)
     for (const box of boxes) {
@@ -139,16 +142,19 @@ export function goOn(view, were, below) {
       moves.push(box.animate(frames, timing));
     }
   else {
-    const all = view.root.getBoundingClientRect();
+    const column = view.boxes[beam.at].parentElement; // which gets higher meanwhile
+    const { left } = column.getBoundingClientRect();
+    const top = Math.min(...below.map(({ box }) => box.top));
+    column.style.position = "relative";
     for (const { element, box } of below) {
       Object.assign(element.style, {
         position: "absolute",
-        left: `${box.left - all.left}px`,
-        top: `${box.top - all.top}px`,
+        left: `${box.left - left}px`,
+        top: `calc(100% + ${box.top - top}px)`,
         transformOrigin: "0 0",
       });
       element.inert = true;
-      view.root.append(element);
+      column.append(element);
       const frames = { transform: ["none", into(source, box)], opacity: [1, 0] };
       const move = element.animate(frames, timing);
       move.onfinish = move.oncancel = () => element.remove();

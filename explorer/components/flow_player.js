@@ -30,6 +30,7 @@ import {
   isKept,
   isOfClass,
   laneOf,
+  opening,
   rememberGuess,
   stage,
   vote,
@@ -50,12 +51,12 @@ const MOVING = 0.8; // of that time in which a layer is told, part by part
 const AGAIN = 1400; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
-const LIGHT_ON = 600; // milliseconds in which the cone opens
 
 /** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, and what leads on; in its place the question, where the light is off. @param {View} view @param {number} at @param {(one?: any) => void} paint draws the picture, or another one in its place */
 export function player(view, at, paint) {
   const figure = view.figures[at];
   view.beam = { ...view.beam, at, paint, said: view.header.finding };
+  view.beam.told = () => told(view, true);
   if (!view.aside) {
     view.beam.echoes ||= new Echoes();
     figure.go = (/** @type {number} */ to, echo = false) => {
@@ -289,12 +290,12 @@ function moveTo(view, to, tells = false) {
 /** Whether what happens where the beam stands is told by itself. @param {any} figure */
 const isTold = ({ current, slow, layers }) => slow.includes(current) || current >= layers.length;
 
-/** The sentence and the bar of where the beam stands. A sentence that stands there is not said again. @param {View} view @param {boolean} [isSaid] whether it is read out @param {any} [stop] what is told in its place */
-function shown(view, isSaid = false, stop = stopOf(now(view))) {
+/** The sentence of where the beam stands. One that stands there is not said again. @param {View} view @param {boolean} isSaid whether it is read out @param {any} [stop] what is told in its place */
+function told(view, isSaid, stop = stopOf(now(view))) {
   const { finding } = stop;
   const { titles } = now(view);
   if (titles.length) {
-    view.header.title = titles[isEnd(now(view)) ? 1 : 0];
+    view.header.title = titles[now(view).level || isEnd(now(view)) ? 1 : 0];
     const title = explained(view.header.terms, view.header.title, new Set());
     view.root.querySelector("h2")?.replaceChildren(...title);
   }
@@ -303,6 +304,11 @@ function shown(view, isSaid = false, stop = stopOf(now(view))) {
     view.finding.replaceChildren(...sentenceOf(view, besideGuess(now(view), finding)));
   }
   view.header.finding = view.beam.said = finding;
+}
+
+/** The sentence and the bar of where the beam stands. @param {View} view @param {boolean} [isSaid] @param {any} [stop] */
+function shown(view, isSaid = false, stop = undefined) {
+  told(view, isSaid, stop);
   view.beam.fill?.();
 }
 
@@ -587,6 +593,7 @@ function drag(view, event) {
   const target = /** @type {Element} */ (event.target);
   if (figure.level || isAsked(figure) || !target.closest(".beam-pill")) return;
   event.preventDefault();
+  focused(view.root)?.blur(); // as by any other press: no box stays where the handle was
   const move = (/** @type {PointerEvent} */ { clientX }) => {
     const svg = view.boxes[view.beam.at].firstChild;
     const x = clientX - svg.getBoundingClientRect().left;
@@ -655,14 +662,8 @@ function lit(view, to = 0, plays = true) {
     play(view);
   };
   tellBeam(view, to); // at once: with the light all of the page tells the answer
-  if (still()) return open();
-  const cone = view.root.querySelector(".stage .cone");
-  if (!cone) return open();
-  const frames = ["polygon(0 50%, 0 50%, 0 50%)", "polygon(0 50%, 300% -200%, 300% 300%)"];
-  for (const each of cone.parentElement?.children || [])
-    if (each !== cone)
-      each.animate({ opacity: [1, 0] }, { duration: LIGHT_ON / 2, fill: "forwards" });
-  cone.animate({ clipPath: frames }, { duration: LIGHT_ON, easing: "ease-in" }).onfinish = open;
+  if (still()) open();
+  else opening(view, open);
 }
 
 /** The words fall to their lines. @param {View} view */

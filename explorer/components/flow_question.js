@@ -284,8 +284,32 @@ export function stage(view, lit) {
   else if (!view.aside) bus.tell({ stage: questionOf(figure) }); // its words follow
   // What comes later moves nothing: the field stands beside the light, below the words.
   const rows = [choices, make("div", "row", field, light), make("span", "hint", say("enter"))];
-  const cone = make("div", { class: "cone", "aria-hidden": "true" });
-  return make("div", "stage", cone, line, ...(bus.now.lesson?.isBelow ? [] : rows));
+  return make("div", "stage", line, ...(bus.now.lesson?.isBelow ? [] : rows));
+}
+
+const LIGHT_ON = 600; // milliseconds in which the cone opens
+
+/** The dark of the question opens as a cone, from the middle of its line, onto the picture, which is there. @param {View} view @param {() => void} draw puts the picture there */
+export function opening({ root, finding }, draw) {
+  const { top, left, width, height } = root.getBoundingClientRect();
+  const line = root.querySelector(".stage .line")?.getBoundingClientRect() ?? { top, height };
+  finding.style.minHeight = `${finding.offsetHeight}px`; // as the panel gives it
+  const dark = make("div", { class: "night shade", "aria-hidden": "true" });
+  dark.inert = true;
+  const parts = [...root.childNodes];
+  draw();
+  dark.append(...parts);
+  root.after(dark);
+  Object.assign(dark.style, { width: `${width}px`, height: `${height}px` });
+  const [own, now] = [dark, root].map((each) => each.getBoundingClientRect());
+  dark.style.translate = `${left - own.left}px ${now.top - own.top}px`;
+  const y = line.top + line.height / 2 - top;
+  const far = Math.max(width, height);
+  const cone = (/** @type {number} */ wide) =>
+    `polygon(evenodd, 0 0, 100% 0, 100% 100%, 0 100%, 0 0, ${-wide}px ${y}px, ${3 * far}px ${y - 4 * wide}px, ${3 * far}px ${y + 4 * wide}px, ${-wide}px ${y}px, 0 0)`;
+  const timing = { duration: LIGHT_ON, easing: "ease-in", fill: /** @type {const} */ ("forwards") };
+  const move = dark.animate({ clipPath: [cone(0), cone(far)] }, timing);
+  move.onfinish = move.oncancel = () => dark.remove();
 }
 
 /** True for who follows a class. @param {any} lesson */

@@ -363,7 +363,8 @@ def _whole_lanes(
     written: Callable[[str], str],
 ) -> tuple[FlowLane, ...]:
     """Words that race after a token of a run as the whole ones that their tokens begin, each with
-    the probability of all of it, under edits without them too. written: what a label reads as."""
+    the probability of all of it, under edits without them too, the likeliest first. written: what
+    a label reads as."""
     words = [whole[each.id] for each in lanes if each.id in whole]
     is_changed = any(each.were >= 0 for each in lanes)
     before: list[float] | None = [-1.0] * len(words)
@@ -373,7 +374,7 @@ def _whole_lanes(
     if before is None:  # the word's piece has a number of both runs, the word of one alone
         return lanes
     were = dict(zip((each.ids[0] for each in words), before))
-    return tuple(
+    named = (
         replace(
             lane,
             rest=written(word.word).removeprefix(lane.label),
@@ -386,6 +387,7 @@ def _whole_lanes(
         else lane
         for lane in lanes
     )
+    return tuple(sorted(named, key=lambda lane: -lane.chance))
 
 
 def _machine(
