@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from explorer.figures.formatting import ordinal
 from explorer.panels import architecture, flow_beam
+from models.contract.edits import HideWord
 from models.runtime.run import Run
 
 pytestmark = MARKS
@@ -207,6 +208,22 @@ def test_a_tag_of_a_head_stands_above_the_line_of_the_word_that_it_reads(
     boxes = [each.bounding_box() for each in words.all()]
     here, row = tag.bounding_box(), min(boxes, key=lambda box: box["x"])  # a lane is at the right
     assert 0 < row["y"] - here["y"] < 2.5 * row["height"]
+
+
+def test_what_a_layer_makes_of_the_place_without_a_word_lies_on_no_line(visitor: Visitor) -> None:
+    """Also where rows stand below the one that is followed."""
+    out = Run("encoder", TEXT, (HideWord(5),))
+    figure = architecture.flow(out, beam="end").figures[0]
+    lane = max(figure.lanes, key=lambda each: each.were)
+    page = arrive(visitor, "&edits=HideWord:5:&flow_beam=end").page
+    expect(page.locator(".panel .finding")).to_contain_text("Without")
+    lines = [each.bounding_box() for each in page.locator(".panel g.rail").all()]
+    foot = max(each["y"] + each["height"] / 2 for each in lines)
+    for layer in figure.matters:
+        places = dict.fromkeys((lane.was_places[layer + 1], lane.places[layer + 1]))
+        told = re.compile(f"^{' → '.join(map(ordinal, places))}$")
+        label = page.locator(".panel .flow-layer text", has_text=told)
+        assert label.bounding_box()["y"] > foot
 
 
 @needs_smollm2

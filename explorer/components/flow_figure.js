@@ -734,7 +734,9 @@ function changes(pen, figure, plan, y) {
     each.were > best.were ? each : best,
   );
   const offset = layers.length - lane.places.length + 1;
-  const [below, style] = [y + 2 * pen.letter, { bold: true, size: 0.82, plate: true }];
+  const foot = plan.foots[plan.foots.length - 1] + 0.9 * pen.letter; // no line of a row goes there
+  const below = Math.max(y + 2 * pen.letter, foot);
+  const style = { bold: true, size: 0.82, plate: true };
   /** @type {import("./draw.js").TextStyle} */
   const name = { size: 0.85, alpha: 0.75, anchor: "end", plate: true };
   const [x, label] = [plan.edge[0] - 0.6 * pen.letter, `“${lane.label}”`];
