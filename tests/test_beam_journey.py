@@ -294,6 +294,22 @@ def test_two_fingers_open_the_layer_under_them_and_close_it(phone: Visitor, laye
     assert at(phone) == f"{layer}"
 
 
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 740)])
+def test_on_a_phone_all_there_is_to_press_at_a_question_is_in_sight(
+    phone: Visitor, width: int, height: int
+) -> None:
+    phone.page.set_viewport_size({"width": width, "height": height})
+    page = arrive(phone, "").page
+    expect(page.locator(".stage .choices button").first).to_be_visible()
+    parts = page.locator(".stage :is(button, .guess)")
+    assert parts.count() >= 4
+    for part in parts.all():
+        hit = "(one) => { const { left, top, width, height } = one.getBoundingClientRect();"
+        hit += " return one.getRootNode().elementFromPoint(left + width / 2, top + height - 2); }"
+        there = part.evaluate_handle(hit)
+        assert part.evaluate("(one, there) => one === there", there), part.inner_text()
+
+
 def test_on_a_phone_every_layer_has_its_name_its_ring_and_its_box(phone: Visitor) -> None:
     page = arrive(phone, "&flow_beam=end").page
     expect(page.locator(".panel .finding")).to_contain_text("Without head")  # drawn for good
