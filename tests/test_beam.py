@@ -94,7 +94,7 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
         if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+) place\. ", f"{finding} "):
             assert moved.groups() == (ordinal(before), ordinal(after))
         elif left := re.search(
-            r"(?:leaves “.+?” in|moves “.+?” and brings it back to) (\S+) place\. ", f"{finding} "
+            r"(?:leaves “.+?” in|moves “.+?” away and back to) (\S+) place\. ", f"{finding} "
         ):
             assert left[1] == ordinal(before) == ordinal(after)
         elif stands := re.search(r"stands (\S+) of (\S+) words", finding):

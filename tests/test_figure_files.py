@@ -486,8 +486,8 @@ def test_the_answer_of_a_flow_is_struck_by_no_line(width: str, tmp_path: Path) -
     )
     svg = written(panel, tmp_path, "svg", width=width, caption=False)
     assert 'stroke="#000000"' not in svg.decode()
-    also = next(text for text in texts_in(svg) if text.startswith("also "))
-    assert re.fullmatch(r"also (“[^”]+” (< )?[\d.]+%(, )?)+", also)
+    also = next(text for text in texts_in(svg) if text.startswith("also likely: "))
+    assert re.fullmatch(r"also likely: (“[^”]+” (< )?[\d.]+%(, )?)+", also)
 
 
 @pytest.mark.parametrize(

@@ -532,18 +532,19 @@ function column(pen, figure, plan, layer, at) {
     const full = isSpine ? 0.16 + 0.3 * size : 0.55 + 0.75 * size;
     const r =
       letter * Math.min(1.6, isSpine ? full : 0.55 + (full - 0.55) * partOf(ms, ARRIVE, GROW));
-    pen.circle(x, y, r, {
-      class: "flow-sum",
-      fill: look.paper,
-      stroke: look.primary,
-      "stroke-width": isSpine ? 1.5 : 2,
-    });
-    if (!isSpine)
-      pen.text(x, y, "+", {
-        anchor: "middle",
-        bold: true,
-        fill: look.primary,
+    const ring = () => {
+      pen.circle(x, y, r, {
+        class: "flow-sum",
+        fill: look.paper,
+        stroke: look.primary,
+        "stroke-width": isSpine ? 1.5 : 2,
       });
+      if (!isSpine) pen.text(x, y, "+", { anchor: "middle", bold: true, fill: look.primary });
+    };
+    const opens = figure.stops[at].levels[LAYER]?.select;
+    if (isSpine || figure.level || !opens) ring();
+    else
+      leading(pen, opens, { label: say("sum", { layer: layer.layer }), name: "flow-plus" }, ring);
   });
   const box = plan.turned ? 0.82 : 0.84; // of its width
   const ffn = box + (0.92 - box) * apart;

@@ -336,7 +336,9 @@ def _with_whole_words(run: Run, machine: Flow, told: flow_beam.BeamFacts) -> Flo
         replace(each, finding=begun(each.finding), adds=begun(each.adds))
         for each in machine.stops[:-1]
     )
-    return replace(machine, stops=(*stops, last))
+    is_begun = machine.note and any(each.rest for each in machine.lanes)
+    note = f"{machine.note} {WORDS('begun')}" if is_begun else machine.note
+    return replace(machine, stops=(*stops, last), note=note)
 
 
 def _begun(lanes: Sequence[FlowLane], sentence: str) -> str:
