@@ -294,6 +294,22 @@ def test_two_fingers_open_the_layer_under_them_and_close_it(phone: Visitor, laye
     assert at(phone) == f"{layer}"
 
 
+def test_what_is_taken_out_comes_to_the_words_before_their_bars_move(visitor: Visitor) -> None:
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "&flow_beam=end").page
+    bars = page.locator(".panel .flow-length")
+    lengths = lambda: bars.evaluate_all("(all) => all.map((each) => each.getAttribute('width'))")
+    before = lengths()
+    page.keyboard.press("x")
+    page.wait_for_selector("canvas.parcels", state="attached")
+    page.wait_for_selector(".holds", state="attached")
+    assert lengths() == before, "till then bars stand as they stood"
+    expect(page.locator(":is(.holds, canvas.parcels)")).to_have_count(0)
+    expect(page.locator(".panel .finding .first")).to_contain_text("Without")
+    expect(bars.first).not_to_have_attribute("width", before[0])
+    lively.leave()
+
+
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 740)])
 def test_on_a_phone_all_there_is_to_press_at_a_question_is_in_sight(
     phone: Visitor, width: int, height: int
