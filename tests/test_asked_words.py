@@ -206,3 +206,10 @@ def test_nothing_is_asked_of_a_model_that_predicts_no_word() -> None:
     run = Run("minilm", WAITER)
     assert flow_way.asked_place(run, 4) is None
     assert screen({"tab": "flow", "model": "minilm", "text": WAITER}).covered is None
+
+
+def test_a_word_that_is_asked_for_may_be_spaces_alone() -> None:
+    """At the end of a text, where no letter comes after them."""
+    text = "Teacher it quickly carried window street under and boy old so book."
+    panel = architecture.flow(Run("reverse", text))
+    assert COVER in " ".join(panel.caption) and panel.figures[0].current < 0

@@ -40,7 +40,7 @@ VARIABLES = {
     "chartCategoricalColors": "chart-categorical-colors",
 }
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
-# Comments that have lines of their own, those behind code, and types: readers of the code have them,
+# Comments that have lines of their own, those behind code, and types: readers of code have them,
 # browsers need none.
 COMMENT = re.compile(
     rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)$|/\*\* @type (?:(?!\*/).)*\*/ ?"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -113,7 +113,7 @@ class Rows:
     tokens: list[int]
     first: int  # the number of its first row in the picture
 
-    @property
+    @cached_property
     def rest(self) -> list[int]:
         """The tokens without a row of their own."""
         return sorted({*range(len(self.stream.tokens))} - {*self.tokens})
@@ -123,7 +123,7 @@ class Rows:
         """The number of rows."""
         return len(self.tokens) + bool(self.rest)
 
-    @property
+    @cached_property
     def place(self) -> int:
         """The row of those, -1 for none: in their middle."""
         rest = self.rest

@@ -523,7 +523,7 @@ class Recording:
         there = [(int(start), int(end)) for start, end in spans if 0 <= start < end]
         if there:
             start, end = there[0][0], there[-1][1]
-            while written[start].isspace():  # which is part of some tokens
+            while start < end and written[start].isspace():  # which is part of some tokens
                 start += 1
             rest = written[end:] if self.model.kind == "encoder" else ""
             written = f"{written[:start]}{COVER}{rest}"
