@@ -194,8 +194,7 @@ def test_a_dot_is_as_dark_as_its_head_adds_to_the_answer_against_its_rival(
     panel = architecture.flow(Run(model, text))
     figure, recording = panel.figures[0], panel.at["run"].recording()
     token = int(figure.bands[-1].places[figure.bands[-1].selected])
-    by_chance = sorted(figure.lanes, key=lambda lane: -lane.chance)
-    answer, rival = (each.id for each in by_chance[:2])
+    answer, rival = figure.lanes[0].id, figure.against
     stream = recording.streams[-1].name
     whole = loaded(recording).attribute(recording, stream, token, answer, rival)
     heads = {(e.attention, e.layer, e.head): e.value for e in whole.parts if e.kind == "head"}

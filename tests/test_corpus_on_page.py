@@ -106,7 +106,7 @@ def test_a_long_reading_is_cancelled_loses_nothing_and_goes_on() -> None:
     app = typed(page_at("sentences"), *lines)
     assert not app.get("progress") and "Read 60 sentences" in [each.label for each in app.button]
     app.button(key="many go").click().run()
-    until(lambda: panels_on(app) or not app.run())
+    until(lambda: (panels_on(app) and app.get("progress")[0].proto.value) or not app.run())
     (bar,) = app.get("progress")
     assert 0 < bar.proto.value < 100 and " of 60 sentences read" in bar.proto.text
     app.button(key="many cancel").click().run()

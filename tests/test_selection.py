@@ -189,7 +189,8 @@ def test_one_part_decided_on_every_tab_that_says_which(model: str, text: str) ->
     )
     assert flow.at["token"] == why.at["token"] == stream.at["token"]
     figure = flow.figures[0]
-    answer, rival = (lane.label for lane in figure.lanes[:2])
+    answer = figure.lanes[0].label
+    (rival,) = (lane.label for lane in figure.lanes if lane.id == figure.against)
     pushing = re.search(
         rf"(head \d+ of layer \d+|the FFN of layer \d+)(, which reads “[^”]+”,)? pushes most: "
         rf"toward “{answer}”, away from “{rival}”",

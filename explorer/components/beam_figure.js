@@ -170,10 +170,12 @@ export function onShow(figure) {
   );
 }
 
-/** The word that is followed, and the likeliest other one, of the run without edits. @param {Flow} figure @returns {any[]} */
-export function answerAndRival({ lanes }) {
+/** The word that is followed: the likeliest of the run without edits. @param {Flow} figure @returns {any} */
+export function answerOf({ lanes }) {
   const chance = (/** @type {any} */ one) => (one.were >= 0 ? one.were : one.chance);
-  return [...lanes].sort((a, b) => chance(b) - chance(a));
+  return lanes.reduce((/** @type {any} */ best, each) =>
+    chance(each) > chance(best) ? each : best,
+  );
 }
 
 /** @param {any[]} all @param {(lane: any) => number} place */
@@ -275,12 +277,7 @@ export function lanes(pen, figure, [left, top, wide]) {
     const morphs = was !== undefined && isEnd(was) !== end && slid < 1;
     if (morphs) axis(!end, 1 - slid);
     axis(end, morphs ? slid : 1);
-    const first = all.reduce((/** @type {any} */ best, /** @type {any} */ each) =>
-      Math.max(each.were, each.were < 0 ? each.chance : 0) >
-      Math.max(best.were, best.were < 0 ? best.chance : 0)
-        ? each
-        : best,
-    );
+    const first = answerOf(figure);
     const moves = exchange(figure, all, was);
     const { before, after, part } = moves;
     all.forEach((/** @type {any} */ lane, /** @type {number} */ i) => {

@@ -3,7 +3,7 @@
 // the lanes as a table.
 
 import {
-  answerAndRival,
+  answerOf,
   ARRIVE,
   axisOf,
   colourOf,
@@ -34,8 +34,9 @@ const whole = ({ label, rest }) => label + rest;
 
 /** What a head adds to the answer against its rival, "" where that is not known. @param {Flow} figure @param {import("./flow_figure.js").FlowAttention} attention @param {number} head */
 export function addedBy(figure, { adds }, head) {
-  const [answer, rival] = answerAndRival(figure);
+  const rival = figure.lanes.find(({ id }) => id === figure.against);
   if (!adds.length || !rival) return "";
+  const answer = answerOf(figure);
   const slots = { adds: fixed(adds[head], 2), answer: whole(answer), rival: whole(rival) };
   return say("head_adds", slots);
 }

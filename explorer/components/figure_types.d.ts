@@ -148,7 +148,7 @@ export interface Figure {
   framed: [number, number, string][];
 }
 
-/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. ffn: of the layer in focus its FFN is opened. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. titles: what it is called until its end, and there, () where that is the same. votes: the rows that the tested heads vote on, each with the place of its colour in the vote. lanes: the words that race; leaders: others that lead after a layer. matters: the columns that are wide in the end; slow: those that are played slowly. cause: the column, which of its attentions, the head and the row that the answer comes from, () for none. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
+/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. ffn: of the layer in focus its FFN is opened. leads: to other tabs, or to the text with its next word. current: the column under the beam, the number of columns for the end, -1 for the question that comes before, where nothing tells what the model predicts. stops: of each column and of the end. titles: what it is called until its end, and there, () where that is the same. votes: the rows that the tested heads vote on, each with the place of its colour in the vote. lanes: the words that race; leaders: others that lead after a layer. matters: the columns that are wide in the end; slow: those that are played slowly. cause: the column, which of its attentions, the head and the row that the answer comes from, () for none. against: the id of the word that additions to the answer are against, -1 for none. n_words: of the vocabulary. asks: what stands before and after the word that is asked for, and whether it is the "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on what each word does to the answer, "" for none. */
 export interface Flow extends Figure {
   bands: FlowBand[];
   layers: FlowLayer[];
@@ -173,6 +173,7 @@ export interface Flow extends Figure {
   n_words: number;
   asks: [string, string, string];
   cause: number[];
+  against: number;
   edits: string;
   out: string;
 }

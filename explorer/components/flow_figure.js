@@ -30,6 +30,7 @@ import {
   chosenRow,
   curve,
   hueOf,
+  isHeadOut,
   labelsOf,
   memory,
   point,
@@ -52,7 +53,7 @@ import { sentences } from "./sentences.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 /** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, and colours by row.
- * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, zoom?: any, yours?: string, hues?: Record<number, number> }} Flow */
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, wanted?: string, zoom?: any, yours?: string, hues?: Record<number, number> }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
 /** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */
@@ -115,7 +116,7 @@ export function flow(pen, figure, box) {
   return Math.max(plan.foot, output(pen, figure, plan, box)) - box.y;
 }
 
-const PLACE = "level ffn layer band current matters lanes leaders layers edits".split(" ");
+const PLACE = "level ffn layer band current matters lanes leaders layers edits wanted".split(" ");
 
 /** What of a flow says how wide its layers are, which words race and what is out. @param {any} figure @returns {any} */
 export const place = (figure) => Object.fromEntries(PLACE.map((name) => [name, figure[name]]));
@@ -405,7 +406,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
         chosenAttention(figure, layer) === attention;
       const own = spread?.[i][head];
       const at = own ? left + (own.at + own.step / 2 - left) * zoom.spread : left;
-      const removed = attention.removed.includes(head);
+      const removed = isHeadOut(figure, layer.layer, attention, head);
       const draw = () => {
         const r = Math.min((isStop ? 0.58 : 0.42) * letter, 0.4 * step) * (chosen ? 1.25 : 1);
         pen.circle(at, across, r, { fill: look.paper });
@@ -611,7 +612,7 @@ function square(pen, figure, plan, layer, [along, across]) {
   const ms = isStop ? figure.ms : undefined;
   const ffn = layer.ffn ?? 0;
   const isOpen = figure.ffn && isStop;
-  const side = (1.1 + 1.1 * ffn) * letter * (isStop ? 1 + 0.8 * figure.zoom.ffn : 1);
+  const side = (1.1 + 1.1 * ffn) * letter * (isStop ? 1.25 + 0.8 * figure.zoom.ffn : 1);
   const [x, y] = point(plan, along, across);
   const { units, levels } = figure.stops[figure.layers.indexOf(layer)];
   const named = units.map(([name, near]) => `${[name, near].filter(Boolean).join(", ")}.`);

@@ -14,7 +14,12 @@ export const now = (view) => view.figures[view.beam.at];
 
 /** Set choices of the address; a level opens, or closes, before the page has what stands on it. @param {View} view @param {Record<string, string>} select */
 export function go(view, select) {
-  const beam = beamOf(now(view));
+  const figure = now(view);
+  const beam = beamOf(figure);
+  if (!figure.level && select.edits !== undefined && select.edits !== figure.edits) {
+    figure.wanted = select.edits; // what is pressed is struck at once
+    view.beam.paint();
+  }
   open(view, select);
   const { later } = view.beam; // where the beam came to, which the address has not yet: one message says both
   clearTimeout(later);

@@ -47,6 +47,7 @@ import { explained, sentenceOf } from "./terms.js";
 const say = sentences("flow");
 const FAST = 80; // milliseconds of a layer that is not told by itself
 const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at least, and of each word
+const LAST = /[^.!?]*[.!?]$/; // sentence of several
 const MOVING = 0.8; // of that time in which a layer is told, part by part
 const AGAIN = 1400; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
@@ -473,6 +474,8 @@ function play(view) {
       : column + 1;
     enter();
   };
+  /** @type {any} */
+  let said;
   let [reads, since, fast] = [0, 0, FAST]; // milliseconds that what is told is read, when it came, and those of a quick layer
   const enter = () => {
     figure.current = column;
@@ -481,12 +484,17 @@ function play(view) {
     const passes = column > figure.slow[0] && !isTold(figure);
     if (!passes) {
       const stop = figure.stops[lastOfQuick(figure)];
-      if (stop.finding !== view.beam.said) {
+      if (stop !== said) {
+        said = stop;
         since = performance.now();
         // Quick layers pass while their sentence is read, so that nothing stands still.
         fast = Math.max(FAST, readingOf(stop.finding) / (1 + lastOfQuick(figure) - column));
       }
-      shown(view, isTold(figure), stop);
+      const stands = figure.stops[column].finding.match(LAST)?.[0] ?? ""; // of the answer, here
+      const told = isTold(figure)
+        ? stop
+        : { ...stop, finding: stop.finding.replace(LAST, () => stands) };
+      shown(view, isTold(figure), told);
       reads = readingOf(stop.finding);
     }
     const isLast = !passes && (figure.slow.includes(column + 1) || column + 1 >= n);

@@ -60,6 +60,12 @@ export function toggled({ edits }, lines) {
   return [...left, ...(isOut ? [] : lines)].join(",");
 }
 
+/** Whether a head is out, also where that has been asked for and is not there yet. @param {Flow} figure @param {number} layer @param {import("./flow_figure.js").FlowAttention} attention @param {number} head */
+export const isHeadOut = ({ wanted }, layer, { removed, name }, head) =>
+  wanted === undefined
+    ? removed.includes(head)
+    : linesOf(wanted).has(`ZeroHead:${layer}:${head}:${name}`);
+
 /** The colour of what comes from a row: that of its word, if it has one. @param {Pen} pen @param {Flow} figure @param {number} row */
 export const hueOf = ({ look }, { hues }, row) =>
   hues?.[row] === undefined ? undefined : look.categorical[hues[row]];
@@ -80,8 +86,9 @@ export function streams(pen, figure, plan) {
       : figure.current < 0
         ? from
         : plan.ends[figure.current];
-  const out = linesOf(figure.edits);
-  const wasOut = figure.from?.edits === undefined ? out : linesOf(figure.from.edits);
+  const out = linesOf(figure.wanted ?? figure.edits);
+  const before = figure.from?.wanted ?? figure.from?.edits;
+  const wasOut = before === undefined ? out : linesOf(before);
   const dark = share(figure.from?.ms, 0, DARKEN);
   figure.bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
     const first = plan.firsts[at];

@@ -773,10 +773,11 @@ class Flow(Figure):
     votes: the rows that the tested heads vote on, each with the place of its colour in the vote.
     lanes: the words that race; leaders: others that lead after a layer. matters: the columns that
     are wide in the end; slow: those that are played slowly. cause: the column, which of its
-    attentions, the head and the row that the answer comes from, () for none. n_words: of the
-    vocabulary. asks: what stands before and after the word that is asked for, and whether it is the
-    "next" or a "hidden" one, "" for none. edits: those of the run, in a line. out: the address of
-    the panel on what each word does to the answer, "" for none."""
+    attentions, the head and the row that the answer comes from, () for none. against: the id of the
+    word that additions to the answer are against, -1 for none. n_words: of the vocabulary. asks:
+    what stands before and after the word that is asked for, and whether it is the "next" or a
+    "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on
+    what each word does to the answer, "" for none."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
@@ -801,6 +802,7 @@ class Flow(Figure):
     n_words: int = 0
     asks: tuple[str, str, str] = ("", "", "")
     cause: tuple[int, ...] = ()
+    against: int = -1
     edits: str = ""
     out: str = ""
 

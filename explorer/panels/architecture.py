@@ -301,7 +301,9 @@ def _covered(panel: Panel) -> Panel:
     stops = tuple(FlowStop(WORDS("covered"), each.levels, each.switch) for each in machine.stops)
     bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
     bare = replace(bare, lanes=(), leaders=(), matters=(), slow=(), stops=stops)
-    bare = replace(bare, asks=("", "", ""), cause=(), titles=(), current=len(layers), out="")
+    bare = replace(
+        bare, asks=("", "", ""), cause=(), against=-1, titles=(), current=len(layers), out=""
+    )
     bare = replace(bare, hint=WORDS("uncovering"))
     return replace(
         panel,
@@ -731,6 +733,7 @@ def _figure(
         lanes=race.lanes() if race else (),
         leaders=race.leaders() if race else (),
         cause=flow_beam.cause_in(race, ways, of_token) if race else (),
+        against=race.rival if race else -1,
         matters=through,
         slow=tuple(at + offset for at in race.slow) if race else (),
         n_words=race.n_words if race else 0,
@@ -1099,6 +1102,8 @@ def _note(
     is_written = loaded(recording).shows_writes(recording)
     dots = WORDS("dots_add" if race and race.adds else "dots_share")
     note = f"{WORDS('writes')} {dots}" if is_written else WORDS("weights")
+    if race:
+        note = f"{note} {WORDS('coloured')}"
     if number == "Prediction":
         return note
     slots = {"answer": reading.answer} if reading else {}

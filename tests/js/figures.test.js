@@ -1166,6 +1166,7 @@ function flowOf(n, more = {}) {
     matters: [],
     slow: [],
     cause: [],
+    against: -1,
     n_words: 0,
     asks: ["", "", ""],
     edits: "",
