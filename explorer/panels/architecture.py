@@ -419,7 +419,7 @@ def _machine(
     whole = ways_of(replace(run, edits=()), token, hide) if run.edits else shown
     race = flow_beam.race(shown, whole, temperature)
     reading = race.now if race else None
-    focus = _focus(ways, reading, attention, layer, head)
+    focus = _focus(ways, race, attention, layer, head)
     view = _view(run, drawn, ways, reading, focus, source, level)
     if head is None and view.level in (LAYER, FFN) and (found := _told_head(view, race)):
         own = _of_answer(view, found)
@@ -846,13 +846,13 @@ class Focus:
 
 def _focus(
     ways: Sequence[Way],
-    reading: LensReading | None,
+    race: flow_beam.Race | None,
     attention: str,
     layer: int | None,
     head: int | None,
 ) -> Focus:
-    """The focus that is asked for, else the layer that the answer is read off, or the one whose
-    attention rotates the token most."""
+    """The focus that is asked for, else the layer of the head that the answer comes from, the one
+    that the answer is read off, or the one whose attention rotates the token most."""
     names = [each.name for each in ways[0].recording.attention]
     if attention and attention not in names:
         raise ValueError(WORDS("no_attention", name=attention, names=", ".join(names)))
@@ -863,12 +863,12 @@ def _focus(
         layer = layers[place_of("layer", layer, len(layers))]
     elif attention:
         layer = next(iter(ways[band].layers))
-    elif reading is not None:
-        band = len(ways) - 1
-        layer = reading.telling_layer
+    elif race is not None:
+        band, at = len(ways) - 1, race.causing_layer
+        layer = race.now.telling_layer if at is None else list(ways[-1].layers)[at]
     else:
         layer = max(ways[0].layers, key=lambda each: _angles(ways[0], each)[0])
-    on = _attention_of(ways[band], attention, layer, reading)
+    on = _attention_of(ways[band], attention, layer, race.now if race else None)
     return Focus(
         band, layer, on, head if on is None else place_if_any("head", head, on.pattern.shape[1])
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 from urllib.parse import quote, unquote
 
@@ -1175,6 +1175,7 @@ def from_json(data: dict) -> Edit:
         raise ValueError(f"{name} cannot be made from {sorted(arguments)}") from error
 
 
+@lru_cache(maxsize=4096)
 def to_line(edits: tuple[Edit, ...]) -> str:
     """Edits in one line for an address: "ZeroHead:2:5:self,WithoutScale:"; an empty field is None,
     signs in words are escaped.

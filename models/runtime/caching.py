@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -169,8 +169,8 @@ class CachedModel(Model):
             raise AttributeError(name)
         return getattr(self.uncached, name)
 
-    @property
-    def capabilities(self) -> Capabilities:
+    @cached_property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
         """The capabilities of the model."""
         return self.uncached.capabilities
 
