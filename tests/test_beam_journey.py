@@ -608,3 +608,15 @@ def test_a_picture_stays_as_clear_while_the_page_makes_the_next_one(visitor: Vis
       return [before, opacity()];
     }"""
     assert page.locator(".panel[data-token]").evaluate(clear) == ["0.33", "1"]
+
+
+def test_of_two_heads_side_by_side_that_are_out_each_is_put_back_by_its_dot(
+    visitor: Visitor,
+) -> None:
+    page = arrive(visitor, "&edits=ZeroHead:1:4-5:self&flow_beam=end").page
+    dot = page.locator(".flow-head[data-at^='head 1.'][data-at$='.4']")
+    expect(dot).to_have_attribute("aria-label", re.compile("out, press to put it back"))
+    dot.click()
+    expect(dot).to_have_attribute("aria-label", re.compile("press to take it out"))
+    other = page.locator(".flow-head[data-at^='head 1.'][data-at$='.5']")
+    expect(other).to_have_attribute("aria-label", re.compile("out, press to put it back"))

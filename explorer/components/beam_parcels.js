@@ -46,7 +46,7 @@ export function parcelsOf(view) {
 }
 
 /** The answer on its way from the layer that it comes from to its bar. @param {View} view @returns {Parcel[]} */
-export function answerOf(view) {
+export function wayOfAnswer(view) {
   const figure = now(view);
   const [{ label, rest }] = onShow(figure);
   return wayOut(view, figure.cause[0] ?? 0, { fill: view.look.ink, hue: 0, word: label + rest });

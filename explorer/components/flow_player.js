@@ -19,7 +19,7 @@ import {
   WIDEN,
 } from "./beam_figure.js";
 import { asTable, hued, spoken } from "./beam_words.js";
-import { answerOf, carry, outcomeOf, parcelsOf } from "./beam_parcels.js";
+import { carry, outcomeOf, parcelsOf, wayOfAnswer } from "./beam_parcels.js";
 import { bus, listen } from "./bus.js";
 import { place } from "./flow_figure.js";
 import { beamOf, glide, go, levelBeside, now, zoomedBy } from "./flow_levels.js";
@@ -557,7 +557,7 @@ function play(view) {
         view.beam.paint({ ...figure, from: { ...before, share: share(ms, 0, WIDEN), ms } });
       else {
         if (!answer) view.beam.paint();
-        answer ||= calm ? [] : answerOf(view);
+        answer ||= calm ? [] : wayOfAnswer(view);
         if (ms >= all + TRAVEL * answer.length) {
           view.settle?.();
           if (innerWidth < PHONE) view.root.scrollIntoView(); // what it says

@@ -776,8 +776,8 @@ class Flow(Figure):
     attentions, the head and the row that the answer comes from, () for none. against: the id of the
     word that additions to the answer are against, -1 for none. n_words: of the vocabulary. asks:
     what stands before and after the word that is asked for, and whether it is the "next" or a
-    "hidden" one, "" for none. edits: those of the run, in a line. out: the address of the panel on
-    what each word does to the answer, "" for none."""
+    "hidden" one, "" for none. edits: those of the run, each a word of a line. out: the address of
+    the panel on what each word does to the answer, "" for none."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()

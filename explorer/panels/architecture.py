@@ -738,7 +738,7 @@ def _figure(
         slow=tuple(at + offset for at in race.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
-        edits=to_line(view.run.edits),
+        edits=",".join(to_line((each,)) for each in view.run.edits),  # a press takes one back
         out=flow_beam.address_of(race, view.run, view.drawn, ways[0].token) if race else "",
     )
 
