@@ -3,6 +3,7 @@
 // curves, and the words that come out. On a narrow screen it is turned: layers run downwards.
 
 import {
+  answerOf,
   END,
   ARRIVE,
   GROW,
@@ -731,10 +732,8 @@ function unsaid(pen, what) {
 
 /** Under the layers that matter the place of the answer without and with what is out. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {number} y */
 function changes(pen, figure, plan, y) {
-  const { lanes: all, layers, matters } = figure;
-  const lane = all.reduce((/** @type {any} */ best, /** @type {any} */ each) =>
-    each.were > best.were ? each : best,
-  );
+  const { layers, matters } = figure;
+  const lane = answerOf(figure);
   const offset = layers.length - lane.places.length + 1;
   const foot = plan.foots[plan.foots.length - 1] + 0.9 * pen.letter; // no line of a row goes there
   const below = Math.max(y + 2 * pen.letter, foot);

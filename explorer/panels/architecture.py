@@ -3,7 +3,7 @@ out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -612,7 +612,7 @@ class FlowView:
         at = {"attention": focus.name, "layer": str(focus.layer), "head": str(edit.head)}
         return FlowLink(
             WORDS("switch_on" if is_off else "switch_off", head=edit.head),
-            {"edits": to_line(terminology.sorted_edits(tuple(edits))), **at},
+            {"edits": _each_in_line(terminology.sorted_edits(tuple(edits))), **at},
         )
 
     @property
@@ -630,8 +630,13 @@ class FlowView:
             gone = words_analysis.hidden_word(plain, last.token, last.stream)
             label = WORDS("word_back", word=stream.tokens[last.token])
         return FlowLink(
-            label, {"edits": to_line(tuple(each for each in self.run.edits if each not in gone))}
+            label, {"edits": _each_in_line(each for each in self.run.edits if each not in gone)}
         )
+
+
+def _each_in_line(edits: Iterable[Edit]) -> str:
+    """Edits in one line, each a word by itself, so that a press takes one of them back."""
+    return ",".join(to_line((each,)) for each in edits)
 
 
 def _view(
@@ -738,7 +743,7 @@ def _figure(
         slow=tuple(at + offset for at in race.slow) if race else (),
         n_words=race.n_words if race else 0,
         asks=flow_beam.asks(plain, race) if race and race.now.asked else ("", "", ""),
-        edits=",".join(to_line((each,)) for each in view.run.edits),  # a press takes one back
+        edits=_each_in_line(view.run.edits),
         out=flow_beam.address_of(race, view.run, view.drawn, ways[0].token) if race else "",
     )
 

@@ -129,7 +129,7 @@ class Race:
 
     @cached_property
     def middles(self) -> flow_way.Middles:
-        """What the stream gives after the attention of each layer that is told by itself."""
+        """The places and the guesses after the attention of each layer that is told by itself."""
         return self.now.middles(self.slow)
 
     def ffn_places(self, layer: int) -> tuple[int, int] | None:

@@ -313,9 +313,8 @@ def additions(way: Way, id: int, against: int) -> Additions | None:
 
 
 class Middles(NamedTuple):
-    """What a stream gives between the attention and the FFN of some layers: the places of the words
-    that race, by their id, and the likeliest word after the attention of each layer, by its
-    order."""
+    """The lens between the attention and the FFN of some layers: the places of the words that race,
+    by their id, and the likeliest word after the attention of each layer, by its order."""
 
     places: Mapping[int, tuple[int, ...]]
     guesses: Mapping[int, str]
@@ -358,8 +357,8 @@ class LensReading:
         return tuple(int(self.lens.top_ids[site, 0, 0]) for site in order)
 
     def middles(self, slow: Sequence[int]) -> Middles:
-        """What the stream gives between the attention and the FFN of some layers, by their order;
-        of one without a readout there what it gives at its end."""
+        """The places of the words and the guesses between the attention and the FFN of some
+        layers, by their order; of one without a readout there those at its end."""
         layers = list(self.way.layers)
         there = flow_analysis.middle_sites(self.way.stream)
         sites = tuple(there[layers[each]] for each in slow if layers[each] in there)
