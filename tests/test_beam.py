@@ -256,7 +256,7 @@ def test_the_cause_is_told_by_what_is_measured_without_it(model: str, text: str)
     assert not re.search(r"logit|\d(st|nd|rd|th)\b|%|because", end.part)
     assert panel.finding == f"{end.finding} {end.part}".strip()
     said = flow_beam.each_word(run, int(first.places[first.selected])).finding
-    fell, little = OUT.match(said), LITTLE.match(said)
+    fell, little = OUT.search(said), LITTLE.search(said)
     assert bool(fell or little) == bool(figure.cause) == bool(end.part)
     if not figure.cause:
         return
@@ -406,6 +406,8 @@ def test_what_matters_most_is_measured_without_it(model: str, text: str) -> None
     said = re.search("Without the word “(.+?)”.*? “(.+?)”(?:, | has )(.+?%)", finding)
     out, word, chance = said.groups()
     rows = [at for at, row in enumerate(table["row"]) if row == "word"]
+    (most,) = [at for at in rows if table["matters_most"][at]]
+    assert table["word"][most] == out
     model_of = loaded(panel.at["run"].recording())
     turns = "the model says" in finding
     found = []

@@ -193,6 +193,21 @@ def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     assert f"h{reason}".startswith(f"{head.lower()} of {layer.lower()}")
 
 
+def test_the_end_offers_to_take_out_the_word_that_matters_most(visitor: Visitor) -> None:
+    finding = flow_beam.each_word(Run("encoder", TEXT)).finding
+    out, says, chance = re.search(
+        r"Without the word “(.+?)” the model says “(.+?)”, (.+?%)", finding
+    ).groups()
+    page = arrive(visitor, "&flow_beam=end").page
+    button = page.get_by_role("button", name=f"Take out “{out}”")
+    expect(button).to_have_class(re.compile("proof"))
+    expect(page.locator(".flow-bar .proof")).to_have_count(1)
+    button.click()
+    page.wait_for_selector(f".panel .finding:has-text('says “{says}”')")
+    expect(page.locator(".flow-output")).to_contain_text(chance)
+    page.get_by_role("button", name=f"Put “{out}” back").wait_for()
+
+
 @needs_smollm2
 @pytest.mark.parametrize("layer", ["24", "end"])
 def test_a_tag_of_a_head_stands_above_the_line_of_the_word_that_it_reads(

@@ -32,7 +32,7 @@ export const END = "end"; // as a word of an address
 export const count = ({ layers }) => layers.length;
 /** Whether the beam stands before the first layer, where nothing is told. @param {Flow} figure */
 export const isAsked = ({ current, level }) => level === 0 && current < 0;
-const DARK = { ink: "#f2ede4", paper: "#12151d", primary: "#fbb74b" }; // where the light is off
+export const DARK = { ink: "#f2ede4", paper: "#12151d", primary: "#fbb74b" }; // where the light is off
 
 /** A figure with its look: a flow before the light is on stands in the dark, without its note. @param {any} figure @param {import("./theme.js").Look} look @returns {[any, import("./theme.js").Look]} */
 export function inTheDark(figure, look) {

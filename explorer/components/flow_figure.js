@@ -4,6 +4,7 @@
 
 import {
   answerOf,
+  DARK,
   END,
   ARRIVE,
   GROW,
@@ -33,7 +34,9 @@ import {
   hueOf,
   isHeadOut,
   labelsOf,
+  lightEdge,
   memory,
+  night,
   point,
   streams,
   toggled,
@@ -53,8 +56,8 @@ import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
-/** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, and colours by row.
- * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, wanted?: string, zoom?: any, yours?: string, hues?: Record<number, number> }} Flow */
+/** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, colours by row, and the word that matters most.
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, wanted?: string, zoom?: any, yours?: string, hues?: Record<number, number>, strongest?: { label: string, edits: string } }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
 /** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */
@@ -98,6 +101,7 @@ export function flow(pen, figure, box) {
   if (figure.zoom.few === 1) figure = { ...kept(figure, 1), lanes: narrow ? [] : figure.lanes };
   const plan = between(pen, figure, box);
   const { layers, bands } = figure;
+  seen(pen, 1 - figure.zoom.open, () => night(pen, figure, plan));
   layers.forEach((layer, at) => ground(pen, figure, plan, layer, at));
   streams(pen, figure, plan);
   if (bands.length > 1) memory(pen, figure, plan, box.y);
@@ -284,11 +288,12 @@ function ground(pen, figure, plan, layer, at) {
   const inFocus = isFocus(figure, layer);
   const isLit = figure.level > 0 || at < figure.current;
   const fill = inFocus && figure.level ? 0.09 : isLit ? 0.05 : 0.025;
+  const isUnlit = plan.starts[at] >= lightEdge(pen, figure, plan)[1];
   const draw = () => {
     const style = {
       rx: isSpine ? 3 : 8,
-      fill: look.ink,
-      "fill-opacity": isLit ? fill * 0.8 : fill,
+      fill: isUnlit ? DARK.ink : look.ink,
+      "fill-opacity": isUnlit ? 0.04 : isLit ? fill * 0.8 : fill,
     };
     pen.rect(x, y, wide, high, style);
     const isKey = isEnd(figure) && figure.matters.includes(at);
@@ -314,7 +319,9 @@ function heading(pen, figure, plan, layer, at) {
   const { letter } = pen;
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const isBare = !figure.zoom.open && at > figure.current;
-  const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
+  const isUnlit = plan.starts[at] >= lightEdge(pen, figure, plan)[1];
+  const fill = isUnlit ? DARK.ink : undefined;
+  const style = { bold: isFocus(figure, layer), alpha: 0.85, fill, halo: !isUnlit };
   const isNamed = plan.turned || figure.level > 0;
   const text = say("layer", { layer: layer.layer });
   if (isNamed && !isSpine) {
@@ -341,7 +348,8 @@ function heading(pen, figure, plan, layer, at) {
       anchor: /** @type {"start" | "middle"} */ (plan.turned ? "start" : "middle"),
       size: 0.8,
       alpha: 0.75,
-      halo: plan.turned,
+      fill,
+      halo: plan.turned && !isUnlit,
     };
     const label = plan.turned ? text : `${layer.layer}`;
     const place = plan.turned

@@ -255,11 +255,23 @@ function fill(view, nav, more, slider) {
     );
   nav.replaceChildren(...crumbs.slice(0, view.aside ? level + 1 : undefined));
   const isOn = level || figure.current >= count(figure); // till then nobody knows what is written
+  const word = isEnd(figure) && !figure.edits && figure.strongest;
+  const isMeasured = figure.isLate || !figure.out; // what each word does is known, or never will be
+  const isProof = isEnd(figure) && figure.cause.length && isMeasured && !word;
   more?.replaceChildren(
+    ...(word
+      ? [
+          button(
+            say("take_out", { word: word.label }),
+            { edits: toggled(figure, word.edits.split(",")), flow_beam: END },
+            { class: "lead switch proof" },
+          ),
+        ]
+      : []),
     ...(toggle && !figure.ffn
       ? [
           button(toggle.label, toggle.select, {
-            class: isEnd(figure) && figure.cause.length ? "lead switch proof" : "lead switch",
+            class: isProof ? "lead switch proof" : "lead switch",
             "aria-keyshortcuts": "X",
           }),
         ]
@@ -700,6 +712,7 @@ async function late(view, figure) {
     if (table) colour(view, figure, table);
     if (!view.root.isConnected || now(view) !== figure) return;
     view.beam.choose?.();
+    view.beam.fill?.();
     const moves = view.settle || view.gliding[view.beam.at] !== undefined; // to what it is now
     if (!moves && !isAsked(figure)) view.beam.paint();
   };
@@ -760,6 +773,9 @@ function colour(view, figure, table) {
   figure.proof = proofOf(figure);
   const of = (/** @type {string} */ row) =>
     [...table.row.keys()].filter((at) => table.row[at] === row);
+  const [most] = of("word").filter((at) => table.matters_most[at]);
+  figure.strongest =
+    most === undefined ? undefined : { label: table.word[most], edits: table.edits[most] };
   const [band] = figure.bands;
   const [first] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
   const lead = first

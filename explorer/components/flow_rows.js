@@ -1,7 +1,7 @@
 // @ts-check
 // The rows of the whole machine: the tokens' lines with their labels, which a press chooses or takes out.
 
-import { DARKEN, END, isAsked, isEnd, share } from "./beam_figure.js";
+import { DARK, DARKEN, END, isAsked, isEnd, share } from "./beam_figure.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -75,17 +75,37 @@ export const GAP = "▢"; // stands for the word that is asked for
 /** Whether the word in focus is one that is hidden, and the light has not come to the end. @param {Flow} figure */
 export const isHidden = (figure) => figure.asks[2] === "hidden" && !figure.level && !isEnd(figure);
 
+const BLACK = "#04050a"; // of the night on a page that is as dark as the stage
+
+/** How far along the layers the light has come, and from where on it is dark: nowhere in the end, on a level that is opened and on paper. @param {Pen} pen @param {Flow} figure @param {Plan} plan @returns {[number, number]} */
+export function lightEdge(pen, figure, plan) {
+  const [from, to] = plan.edge;
+  if (figure.level || isEnd(figure)) return [to, Infinity];
+  const edge = figure.current < 0 ? from : plan.ends[figure.current];
+  return [edge, isAsked(figure) || pen.isPaper ? Infinity : edge];
+}
+
+/** The dark before the beam, under the lines of each band. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
+export function night(pen, figure, plan) {
+  const { letter } = pen;
+  const [, edge] = lightEdge(pen, figure, plan);
+  figure.bands.forEach((_, band) => {
+    const own = figure.layers.flatMap((layer, at) => (layer.band === band ? [at] : []));
+    const from = Math.max(edge, plan.starts[own[0]]);
+    const to = plan.ends[own[own.length - 1]];
+    if (from >= to) return;
+    const [x, y] = point(plan, from, plan.rows[plan.firsts[band]] - 0.9 * letter);
+    const [u, v] = point(plan, to, plan.foots[band]);
+    const fill = pen.look.paper === DARK.paper ? BLACK : DARK.paper;
+    pen.rect(x, y, u - x, v - y, { rx: 8, fill, class: "flow-night" });
+  });
+}
+
 /** Every row's line with its label. A press on a line chooses its word, on its label takes the word out. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
 export function streams(pen, figure, plan) {
   const { letter, look } = pen;
   const [from, to] = plan.edge;
-  const edge = figure.level
-    ? to
-    : isEnd(figure)
-      ? to
-      : figure.current < 0
-        ? from
-        : plan.ends[figure.current];
+  const [edge, unlit] = lightEdge(pen, figure, plan);
   const out = linesOf(figure.wanted ?? figure.edits);
   const before = figure.from?.wanted ?? figure.from?.edits;
   const wasOut = before === undefined ? out : linesOf(before);
@@ -114,18 +134,24 @@ export function streams(pen, figure, plan) {
           "stroke-width": chosen ? 1.2 : 0.13 * letter,
           "stroke-linecap": "round",
         };
+        const lit = ends(from, Math.min(unlit, to));
         if (gone < 1)
-          pen.line(ends(from, to), hue ?? look.ink, {
+          pen.line(lit, hue ?? look.ink, {
             ...style,
             "stroke-opacity": light,
             "stroke-dasharray": isRest ? "2 6" : undefined,
           });
         if (gone > 0)
-          pen.line(ends(from, to), look.ink, {
+          pen.line(lit, look.ink, {
             ...style,
             class: "flow-dark",
             "stroke-opacity": 0.3 * gone,
             "stroke-dasharray": "2 6",
+          });
+        if (unlit < to)
+          pen.line(ends(unlit, to), DARK.ink, {
+            ...style,
+            "stroke-opacity": 0.28 * (1 - (figure.zoom?.open ?? 0)),
           });
         if (chosen && edge > from)
           pen.line(ends(from, edge), look.ink, {

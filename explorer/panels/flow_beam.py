@@ -720,11 +720,12 @@ def each_word(
         "word": [labels[at] for at in left],
         "edits": [to_line(asked[at]) for at in left],
         "content": [is_content[at] for at in left],
+        "matters_most": [at == best for at in left],
         "probability": list(left.values()),
         "says": [word(said[at]) for at in left],
     }
     slots = {"out": labels[best], "word": word(told), "p": tenths(float(changes[best].after[told]))}
-    finding = _joined(*of_head, WORDS("without_says" if turns else "without_has", **slots))
+    finding = _joined(WORDS("without_says" if turns else "without_has", **slots), *of_head)
     bars = tuple(BarRow(labels[at], (p,), (tenths(p),), outline=before) for at, p in left.items())
     return Panel(
         title=WORDS("each_title", word=word(id)),
@@ -765,15 +766,16 @@ def _head_out(of: Race) -> dict[int, tuple[Edit, ...]]:
 
 
 def _without_head(of: Race, change: PredictionChange) -> str:
-    """Sentence on what the answer loses without the head that it comes from, and what rises
-    then."""
+    """Sentence on what the answer loses without the head that it comes from, and on the word that
+    leads then."""
     assert of.cause is not None
     own, after, id = of.now.drawn(of.temperature).drawn, change.after, of.answer
     slots = {**_head_and_word(of, of.cause), "answer": of.now.label(id)}
     slots |= {"before": tenths(float(own[id])), "after": tenths(float(after[id]))}
     if change.top_after == id and after[id] > LITTLE_LEFT * own[id]:
         return WORDS("head_little" if after[id] <= own[id] else "head_against", **slots)
-    rises = _rises(of.now, id, change.top_after, own, after)
+    lead = change.top_after
+    rises = "" if lead == id else _rises(of.now, id, lead, own, after)
     return _joined(WORDS("head_falls", **slots), rises)
 
 
