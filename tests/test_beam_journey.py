@@ -80,7 +80,9 @@ def test_the_light_goes_on_for_the_whole_page_and_what_is_said_is_what_the_lanes
         both = f"{ordinal(before)} → {ordinal(after)}"
         shown[figure.stops[layer].finding] = ordinal(after) if before == after else both
     shown[figure.stops[-1].finding] = lane.text
-    proof = re.compile(" (?:Head|Without) .*$")  # what the answer comes from, behind the end
+    proof = re.compile(
+        " (?:Head|Without|What would) .*$"
+    )  # what the answer comes from, behind the end
     film = [(proof.sub("", said), number) for said, number in page.evaluate("film")]
     # The sentence stands while its layer plays, whose numbers are there before the next one.
     told = {sentence: number for sentence, number in film if sentence in shown}
@@ -177,12 +179,21 @@ def test_the_handle_is_dragged_and_a_drag_opens_nothing(visitor: Visitor) -> Non
     expect(page.locator(HERE)).to_have_text("Model")
 
 
+def test_what_the_beam_has_not_reached_lies_in_the_dark(visitor: Visitor) -> None:
+    page = arrive(visitor, "&flow_beam=0").page
+    dark = page.locator(".flow-night")
+    before = dark.bounding_box()["width"]
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**flow_beam=1**")
+    assert dark.bounding_box()["width"] < before
+    page.keyboard.press("End")
+    expect(page.locator(".flow-night")).to_have_count(0)
+
+
 def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     """The head that the answer comes from is told by what is measured: there the levels lead."""
-    reason = re.search(
-        r"ead \d+ of layer \d+,? (?:which )?reads “.+?”",
-        flow_beam.each_word(Run("encoder", TEXT)).finding,
-    )[0]
+    panel = architecture.flow(Run("encoder", TEXT), beam="end")
+    reason = panel.figures[0].stops[-1].part
     page = arrive(visitor, "").page
     page.locator(".stage .guess").fill("they")
     page.keyboard.press("Enter")
@@ -190,16 +201,18 @@ def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     page.wait_for_selector("[data-test-script-state=notRunning]")
     expect(page.locator(".panel .finding")).to_contain_text(reason)
     _, layer, head, *_ = page.locator(".flow-bar .crumb").all_inner_texts()
-    assert f"h{reason}".startswith(f"{head.lower()} of {layer.lower()}")
+    assert reason.startswith(f"{head} of {layer.lower()}")
 
 
-def test_the_end_offers_to_take_out_the_word_that_matters_most(visitor: Visitor) -> None:
+def test_the_end_asks_what_comes_without_a_word_and_a_press_shows_it(visitor: Visitor) -> None:
     finding = flow_beam.each_word(Run("encoder", TEXT)).finding
     out, says, chance = re.search(
         r"Without the word “(.+?)” the model says “(.+?)”, (.+?%)", finding
     ).groups()
     page = arrive(visitor, "&flow_beam=end").page
     button = page.get_by_role("button", name=f"Take out “{out}”")
+    expect(page.locator(".panel .finding")).to_contain_text(f"say without “{out}”?")
+    expect(page.locator(".panel .finding")).not_to_contain_text(chance)
     expect(button).to_have_class(re.compile("proof"))
     expect(page.locator(".flow-bar .proof")).to_have_count(1)
     button.click()
@@ -343,7 +356,7 @@ def test_on_a_phone_all_there_is_to_press_at_a_question_is_in_sight(
 
 def test_on_a_phone_every_layer_has_its_name_its_ring_and_its_box(phone: Visitor) -> None:
     page = arrive(phone, "&flow_beam=end").page
-    expect(page.locator(".panel .finding")).to_contain_text("Without head")  # drawn for good
+    expect(page.locator(".panel .finding")).to_contain_text("without “")  # drawn for good
     for layer in range(4):
         drawn = page.locator(".flow-layer").nth(layer)
         assert drawn.locator(".flow-sum").count() == drawn.locator(".flow-ffn").count() == 1

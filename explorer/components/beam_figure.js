@@ -617,11 +617,6 @@ export function flap(pen, figure, x, y) {
     squeeze < 1 ? { transform: `translate(0 ${y * (1 - squeeze)}) scale(1 ${squeeze})` } : {},
     inside,
   );
-  const hinge = [
-    [x - wide / 2, y],
-    [x + wide / 2, y],
-  ];
-  if (turned < 1) pen.line(hinge, "#000000", { "stroke-opacity": 0.45 });
 }
 
 /** How wide the flap is that a guess stands on. @param {Pen} pen @param {Flow} figure */

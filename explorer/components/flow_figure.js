@@ -56,7 +56,7 @@ import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
-/** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, colours by row, and the word that matters most.
+/** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, colours by row, and the word without which another one is said.
  * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, wanted?: string, zoom?: any, yours?: string, hues?: Record<number, number>, strongest?: { label: string, edits: string } }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
@@ -287,13 +287,13 @@ function ground(pen, figure, plan, layer, at) {
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const inFocus = isFocus(figure, layer);
   const isLit = figure.level > 0 || at < figure.current;
-  const fill = inFocus && figure.level ? 0.09 : isLit ? 0.05 : 0.025;
+  const alpha = inFocus && figure.level ? 0.07 : isLit || at > figure.current ? 0.04 : 0.025;
   const isUnlit = plan.starts[at] >= lightEdge(pen, figure, plan)[1];
   const draw = () => {
     const style = {
       rx: isSpine ? 3 : 8,
       fill: isUnlit ? DARK.ink : look.ink,
-      "fill-opacity": isUnlit ? 0.04 : isLit ? fill * 0.8 : fill,
+      "fill-opacity": alpha,
     };
     pen.rect(x, y, wide, high, style);
     const isKey = isEnd(figure) && figure.matters.includes(at);

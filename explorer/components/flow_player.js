@@ -45,6 +45,7 @@ import { explained, sentenceOf } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
+const OF_WORD = "switch word"; // where the focus is, also when its button puts the word back
 const FAST = 80; // milliseconds of a layer that is not told by itself
 const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at least, and of each word
 const LAST = /[^.!?]*[.!?]$/; // sentence of several
@@ -256,15 +257,14 @@ function fill(view, nav, more, slider) {
   nav.replaceChildren(...crumbs.slice(0, view.aside ? level + 1 : undefined));
   const isOn = level || figure.current >= count(figure); // till then nobody knows what is written
   const word = isEnd(figure) && !figure.edits && figure.strongest;
-  const isMeasured = figure.isLate || !figure.out; // what each word does is known, or never will be
-  const isProof = isEnd(figure) && figure.cause.length && isMeasured && !word;
+  const isProof = isEnd(figure) && figure.cause.length && (figure.isLate || !figure.out) && !word;
   more?.replaceChildren(
     ...(word
       ? [
           button(
             say("take_out", { word: word.label }),
             { edits: toggled(figure, word.edits.split(",")), flow_beam: END },
-            { class: "lead switch proof" },
+            { class: "lead switch proof", data: { focus: OF_WORD } },
           ),
         ]
       : []),
@@ -273,6 +273,7 @@ function fill(view, nav, more, slider) {
           button(toggle.label, toggle.select, {
             class: isProof ? "lead switch proof" : "lead switch",
             "aria-keyshortcuts": "X",
+            data: { focus: /HideWord/.test(figure.edits) ? OF_WORD : "switch" },
           }),
         ]
       : []),
@@ -773,7 +774,7 @@ function colour(view, figure, table) {
   figure.proof = proofOf(figure);
   const of = (/** @type {string} */ row) =>
     [...table.row.keys()].filter((at) => table.row[at] === row);
-  const [most] = of("word").filter((at) => table.matters_most[at]);
+  const [most] = of("word").filter((at) => table.turns_most[at]);
   figure.strongest =
     most === undefined ? undefined : { label: table.word[most], edits: table.edits[most] };
   const [band] = figure.bands;

@@ -49,7 +49,9 @@ export function besideGuess(figure, finding) {
   const guess = guessBesideAnswer(figure) || guessOfClass(figure);
   if ((bus.now.guess || "") !== guess) bus.tell({ guess });
   const { part } = stopOf(figure) || {};
-  const because = isEnd(figure) && (figure.proof || part);
+  const word = !figure.edits && figure.strongest?.label; // a button shows what comes of it
+  const asks = word && [part, say("what_if", { word })].filter(Boolean).join(" ");
+  const because = isEnd(figure) && (asks || figure.proof || part);
   const answer = part ? finding.replace(` ${part}`, "") : finding;
   return [answer, guess, because].filter(Boolean).join(" ");
 }

@@ -75,7 +75,7 @@ export const GAP = "▢"; // stands for the word that is asked for
 /** Whether the word in focus is one that is hidden, and the light has not come to the end. @param {Flow} figure */
 export const isHidden = (figure) => figure.asks[2] === "hidden" && !figure.level && !isEnd(figure);
 
-const BLACK = "#04050a"; // of the night on a page that is as dark as the stage
+const NIGHT = "#0a0c12"; // darker than a dark page
 
 /** How far along the layers the light has come, and from where on it is dark: nowhere in the end, on a level that is opened and on paper. @param {Pen} pen @param {Flow} figure @param {Plan} plan @returns {[number, number]} */
 export function lightEdge(pen, figure, plan) {
@@ -96,8 +96,7 @@ export function night(pen, figure, plan) {
     if (from >= to) return;
     const [x, y] = point(plan, from, plan.rows[plan.firsts[band]] - 0.9 * letter);
     const [u, v] = point(plan, to, plan.foots[band]);
-    const fill = pen.look.paper === DARK.paper ? BLACK : DARK.paper;
-    pen.rect(x, y, u - x, v - y, { rx: 8, fill, class: "flow-night" });
+    pen.rect(x, y, u - x, v - y, { rx: 8, fill: NIGHT, class: "flow-night" });
   });
 }
 
@@ -165,7 +164,7 @@ export function streams(pen, figure, plan) {
         pen.target({ select: [band.places[row]], label, name: "rail", double: true }, () => {
           line();
           pen.line(ends(from, to), look.ink, {
-            "stroke-width": letter,
+            "stroke-width": 0.6 * letter,
             "stroke-opacity": 0,
           });
         });

@@ -204,13 +204,14 @@ def race(shown: Ways, whole: Ways, temperature: float, also: tuple[int, ...] = (
 
 class Ending(NamedTuple):
     """Parts of the sentences on the end: the word that leads there and the one that the run without
-    edits ends with (id), the word of the text where it is told (id), and what is taken out, "" for
-    nothing."""
+    edits ends with (id), the word of the text where it is told (id), what is taken out, "" for
+    nothing, and the sentence on what the answer's head reads in the place of a word that is out."""
 
     lead: int
     answer: int
     actual: int | None
     out: str
+    instead: str = ""
 
 
 class BeamFacts(NamedTuple):
@@ -428,7 +429,7 @@ def _stop_sentence(race: Race, at: int) -> str:
         is_fetched = source is not None and source.is_fetched and source.word == word
         first = WORDS("fetches" if is_fetched else "reads", word=word, **slots)
         by = WORDS("brings", head=race.acting.head)
-        return _joined(first, by, WORDS(_moves(before, after), **slots))
+        return _joined(first, by, parts or WORDS(_moves(before, after), **slots))
     if source is not None and source.is_fetched:
         first = WORDS("fetches", word=source.word, **slots)
         return _joined(first, WORDS("of_fetched"), parts or WORDS(_moves(before, after), **slots))
@@ -513,7 +514,27 @@ def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
     out = interventions.taken_out(plain, edits) or WORDS("edits")
     if len(edits) == 1 and isinstance(edits[0], ZeroHead):
         out = WORDS("head", layer=edits[0].layer, head=edits[0].head)
-    return Ending(lead, race.answer, None, out)
+    return Ending(lead, race.answer, None, out, _instead(race, edits))
+
+
+def _instead(race: Race, edits: Sequence[Edit]) -> str:
+    """Sentence on the word that the head of the answer reads most where its own is out, "" where
+    that is in, or no word of the text brings over half of what the head brings."""
+    cause = race.cause
+    if cause is None or not any(isinstance(each, HideWord) for each in edits):
+        return ""
+    way, layer = race.now.way, _layer_number(cause)
+    keys = way.recording.stream(cause.attention.key)
+    shares = np.nan_to_num(way.to_token[cause.attention.name, layer].shares[cause.head, 0])
+    key = int(shares.argmax())
+    if (
+        key == cause.key
+        or shares[key] <= HALF
+        or keys.special[key]
+        or not is_word(keys.tokens[key])
+    ):
+        return ""
+    return WORDS("instead", word=keys.tokens[key], head=cause.head, layer=layer)
 
 
 def _rises(of: LensReading, answer: int, lead: int, before: np.ndarray, after: np.ndarray) -> str:
@@ -546,6 +567,7 @@ def finding_of_end(of: BeamFacts, machine: Flow, model: str) -> str:
         WORDS(turned, out=ending.out, model=model, word=word),
         WORDS(name, word=answer, before=fell.was_text, after=fell.text),
         _rising_lane([each for each in machine.lanes if each is not fell], lead),
+        ending.instead,
     )
 
 
@@ -720,12 +742,13 @@ def each_word(
         "word": [labels[at] for at in left],
         "edits": [to_line(asked[at]) for at in left],
         "content": [is_content[at] for at in left],
-        "matters_most": [at == best for at in left],
+        "turns_most": [turns and at == best for at in left],
         "probability": list(left.values()),
         "says": [word(said[at]) for at in left],
     }
     slots = {"out": labels[best], "word": word(told), "p": tenths(float(changes[best].after[told]))}
-    finding = _joined(WORDS("without_says" if turns else "without_has", **slots), *of_head)
+    of_word = WORDS("without_says" if turns else "without_has", **slots)
+    finding = _joined(of_word, *of_head) if turns else _joined(*of_head, of_word)
     bars = tuple(BarRow(labels[at], (p,), (tenths(p),), outline=before) for at, p in left.items())
     return Panel(
         title=WORDS("each_title", word=word(id)),
