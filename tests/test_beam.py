@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from conftest import texts_of
+from conftest import needs_smollm2, texts_of
 from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED, TOTAL
 
@@ -21,6 +21,7 @@ from explorer.panels import residual as residual_panels
 from explorer.panels.flow_levels import is_word
 from models.contract.edits import HideToken, HideWord, ZeroHead, from_line
 from models.contract.results import softmax
+from models.example_texts import CONTINUED_TEXT
 from models.runtime.caching import loaded
 from models.runtime.run import Run
 
@@ -278,6 +279,21 @@ def test_the_cause_is_told_by_what_is_measured_without_it(model: str, text: str)
         (says,) = loaded(run.recording()).labels([int(after.argmax())])
         assert found[6] == says.removeprefix("‧")
         assert found[7:] == tuple(tenths(float(each[after.argmax()])) for each in (before, after))
+
+
+@needs_smollm2
+def test_the_end_names_what_its_head_reads_in_the_place_of_a_word_that_is_out() -> None:
+    run = Run("smollm2", CONTINUED_TEXT)
+    place = run.recording().streams[0].tokens.index("Rome")
+    figure = architecture.flow(run, beam="end").figures[0]
+    column, which, head, _ = figure.cause
+    without_word = run.under((HideWord(place),))
+    panel = architecture.flow(without_word, beam="end")
+    attention = panel.figures[0].layers[column].attentions[which]
+    recording = without_word.recording()
+    word = recording.streams[0].tokens[int(attention.shares[head].argmax())]
+    layer = figure.layers[column].layer
+    assert panel.finding.endswith(f"Head {head} of layer {layer} reads “{word}” now.")
 
 
 BRINGS = re.compile(r"head (\d+): (.+)")

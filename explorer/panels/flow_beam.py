@@ -527,12 +527,8 @@ def _instead(race: Race, edits: Sequence[Edit]) -> str:
     keys = way.recording.stream(cause.attention.key)
     shares = np.nan_to_num(way.to_token[cause.attention.name, layer].shares[cause.head, 0])
     key = int(shares.argmax())
-    if (
-        key == cause.key
-        or shares[key] <= HALF
-        or keys.special[key]
-        or not is_word(keys.tokens[key])
-    ):
+    is_most = shares[key] > HALF * np.maximum(shares, 0).sum()
+    if key == cause.key or not is_most or keys.special[key] or not is_word(keys.tokens[key]):
         return ""
     return WORDS("instead", word=keys.tokens[key], head=cause.head, layer=layer)
 
