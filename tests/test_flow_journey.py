@@ -50,11 +50,11 @@ def test_keys_go_in_and_out_and_ablate_and_restore_a_head(visitor: Visitor) -> N
     words = page.locator(".flow-output").text_content()
     assert figure.lanes[0].label in words and figure.lanes[0].text in words
     press(visitor, "Enter", layer)
-    assert page.locator(".panel svg:has-text('Attention, add, norm')").count()
+    page.wait_for_selector(".panel svg:has-text('Attention, add, norm')")  # below the picture
     press(visitor, "Enter", head)
-    assert page.locator(".panel [data-cells]").count() == 1
+    expect(page.locator(".panel [data-cells]")).to_have_count(1)
     press(visitor, "Enter", weight)
-    assert page.locator(".panel svg:has-text('Where “')").count()
+    page.wait_for_selector(".panel svg:has-text('Where “')")
     assert asked(visitor)["flow_level"] == ["Weight"]
     for level in (head, layer, model):
         press(visitor, "Escape", level)
