@@ -14,7 +14,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
@@ -263,6 +263,16 @@ class Visitor:
     def at_rest(self) -> Visitor:
         """Wait until no run is on its way."""
         self.page.wait_for_selector("[data-test-script-state=notRunning]")
+        return self
+
+    def choose(self, menu: str, option: str, within: Any = None, exact: bool = True) -> Visitor:
+        """An option of a menu, which is opened when the page that it belongs to is complete: a run
+        that is on its way closes it."""
+        field = (within or self.page).get_by_role("combobox", name=menu)
+        field.wait_for()
+        self.at_rest()
+        field.click()
+        self.page.get_by_role("option", name=option, exact=exact).click()
         return self
 
     def visit(self, tab: str, drawn: str, **asked: object) -> Visitor:

@@ -13,6 +13,7 @@ from ordinary_sentences import SENTENCES
 from tolerances import PASSED, STORED, TOTAL
 
 from explorer.analysis import flow, logit_lens, residual
+from explorer.analysis.words import hidden_word
 from explorer.figures.formatting import ordinal, tenths
 from explorer.figures.kinds import as_plain
 from explorer.panels import architecture, flow_beam, flow_way
@@ -95,7 +96,8 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
         if moved := re.search(r"(?:lifts|drops) “.+?” from (\S+) to (\S+) place\. ", f"{finding} "):
             assert moved.groups() == (ordinal(before), ordinal(after))
         elif left := re.search(
-            r"(?:leaves “.+?” in|moves “.+?” away and back to) (\S+) place\. ", f"{finding} "
+            r"(?:leaves “.+?” in|ends with “.+?” in) (\S+) place(?: again)?\. ",
+            f"{finding} ",
         ):
             assert left[1] == ordinal(before) == ordinal(after)
         elif stands := re.search(r"stands (\S+) of (\S+) words", finding):
@@ -106,6 +108,8 @@ def test_what_a_stop_says_is_what_its_lane_shows(model: str, text: str) -> None:
         if parts := re.search(r"Its heads .+? (\S+) place; then .+? to (\S+)\.$", finding):
             middle = lane.middles[figure.slow.index(column)]
             assert parts.groups() == (ordinal(middle), ordinal(after))
+        if "F leaves it" in finding:
+            assert lane.middles[figure.slow.index(column)] == after != before
         said += 1
     assert said == len(lane.places) - 1
     assert f"“{lane.label}”, {lane.text}" in figure.stops[-1].finding
@@ -434,6 +438,44 @@ def test_what_matters_most_is_measured_without_it(model: str, text: str) -> None
         tells = (says, float(p.max())) if turns else (lane.label, float(p[lane.id]))
         found.append((is_other, tells[0], tenths(tells[1])))
     assert (turns, word, chance) in found
+
+
+@needs_smollm2
+@pytest.mark.parametrize("text", ["Paris is the capital of France. Rome is the capital of", ROME])
+def test_what_an_ffn_makes_of_its_word_is_measured_by_what_it_writes_without(text: str) -> None:
+    """By the formula of the readout: the state after the attention, and what the FFN of the same
+    layer writes in the text in which nobody reads the word."""
+    run = Run("smollm2", text)
+    figure = architecture.flow(run).figures[0]
+    column, _, head, row = figure.cause
+    layer, token = figure.layers[column].layer, int(figure.bands[0].places[row])
+    table = flow_beam.each_word(run, int(figure.bands[0].places[figure.bands[0].selected])).table
+    (at,) = (at for at, name in enumerate(table["row"]) if name == "ffn")
+    plain = run.recording()
+    stream = plain.streams[0]
+    blind = loaded(plain).record(text, hidden_word(plain, token)).streams[0]
+    state = stream.at(f"{layer}.attn.sum")[-1] + blind.at(f"{layer}.ffn.wrote")[-1]
+    gain, _, eps, _ = loaded(plain).norms(stream.name)["final"]
+    normed = state / np.sqrt((state**2).mean() + eps) * gain
+    logits = loaded(plain).embeddings() @ normed
+    answer = figure.lanes[0]
+    place = 1 + int((logits > logits[answer.id]).sum())
+    assert table["place"][at] == place > answer.places[column + 1]
+    word = figure.bands[0].rows[row]
+    said = f"If F did not see “{word}”, “{answer.label}” would come to {ordinal(place)}."
+    assert (table["says"][at], table["word"][at]) == (said, f"without “{word}”: {ordinal(place)}")
+
+
+@pytest.mark.parametrize("model", [*MODELS, "smollm2"])
+def test_a_layer_names_a_head_that_reads_a_word_of_content_or_what_the_answer_comes_from(
+    model: str,
+) -> None:
+    for text in (WAITER, ROME):
+        figure = architecture.flow(Run(model, text)).figures[0]
+        for column, stop in enumerate(figure.stops):
+            if said := BRINGS.match(stop.brings):
+                is_function = said[2].lower() in ("the", "of", "but", "is", "it", "was")
+                assert column in figure.cause[:1] or not is_function, stop.brings
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -80,13 +80,19 @@ def test_the_light_goes_on_for_the_whole_page_and_what_is_said_is_what_the_lanes
         both = f"{ordinal(before)} → {ordinal(after)}"
         shown[figure.stops[layer].finding] = ordinal(after) if before == after else both
     shown[figure.stops[-1].finding] = lane.text
-    proof = re.compile(
-        " (?:Head|Without|What would) .*$"
-    )  # what the answer comes from, behind the end
+    # What is measured while it plays stands behind what is told.
+    proof = re.compile(" (?:Head|Without|What would|If F) .*$")
     film = [(proof.sub("", said), number) for said, number in page.evaluate("film")]
     # The sentence stands while its layer plays, whose numbers are there before the next one.
     told = {sentence: number for sentence, number in film if sentence in shown}
     assert told == shown
+    # What a layer makes of the answer is told when its place moves, and not before.
+    for layer, (before, after) in enumerate(zip(lane.places, lane.places[1:])):
+        sentence = figure.stops[layer].finding
+        headline = sentence.partition(". ")[0]
+        assert (f"Layer {layer} …" in dict(film)) == (f"“{lane.label}”" in headline)
+        is_moved = before != lane.middles[layer] and before != after
+        assert not is_moved or (sentence, ordinal(before)) not in film
     lively.leave()
 
 

@@ -493,13 +493,13 @@ def test_the_answer_of_a_flow_is_struck_by_no_line(width: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("model", "text", "axis"),
     [
-        ("encoder", "The cat sat on the mat", "Probability in this place"),
+        ("encoder", "The cat sat on the mat", "End: probability in this place"),
         (
             "encoder",
             "The cat sat on the mat because it was warm.",
-            "Probability in this place",
+            "End: probability in this place",
         ),
-        ("decoder", "The cat sat on the", "Probability of the next word"),
+        ("decoder", "The cat sat on the", "End: probability of the next word"),
     ],
 )
 def test_a_flow_says_which_word_its_probabilities_are_of(

@@ -370,8 +370,7 @@ def test_own_words_and_formula_of_a_step_are_on_the_wall(visitor: Visitor) -> No
     page.keyboard.press("Escape")
     visitor.go("Learn")
     page.locator(".st-key-item-0 summary").click()
-    page.get_by_role("combobox", name="Picture").click()
-    page.get_by_role("option", name="Heads").click()
+    visitor.choose("Picture", "Heads", exact=False)
     visitor.at_rest()
     page.get_by_role("link", name="Start", exact=True).click()
     page.wait_for_selector("[data-panel='attention.heads'][data-token]")
@@ -385,10 +384,7 @@ def test_a_copy_of_a_lesson_gets_a_step_and_a_picture_of_another_tab(visitor: Vi
     page = visitor.page
     page.goto(f"{visitor.server}/learn")
     page.get_by_role("link", name="My own lesson").click()
-    page.get_by_role("combobox", name="Begin with a copy").wait_for()
-    visitor.at_rest()
-    page.get_by_role("combobox", name="Begin with a copy").click()
-    page.get_by_role("option", name="Attention", exact=True).click()
+    visitor.choose("Begin with a copy", "Attention")
     page.locator(".st-key-item-17 summary").wait_for()
     item = lessons.on(Run("encoder", OPENING_TEXT), "lecture").items[3]
     of_app = lesson_text.parts(item.address)
@@ -402,8 +398,7 @@ def test_a_copy_of_a_lesson_gets_a_step_and_a_picture_of_another_tab(visitor: Vi
         ("Page", "Architecture: Feed-forward", "Units"),
         ("Picture", "Network", "Network"),
     ):
-        of_step.get_by_role("combobox", name=menu).click()
-        page.get_by_role("option", name=option, exact=True).click()
+        visitor.choose(menu, option, of_step)
         expect(of_step.get_by_role("combobox", name="Picture")).to_have_value(picture)
         visitor.at_rest()
     for _ in range(20):  # the file has what the last run of the page knew
@@ -445,9 +440,7 @@ def test_a_class_votes_on_the_answers_of_an_own_step_from_another_machine(
     page.get_by_text("A class chooses from 2 to 4 answers").wait_for()
     options.fill("\n".join(CHOICES))
     options.press("Control+Enter")
-    visitor.at_rest()
-    page.get_by_role("combobox", name="The right one").click()
-    page.get_by_role("option", name="C. to the soup").click()
+    visitor.choose("The right one", "C. to the soup", exact=False)
     visitor.until(HAS, ['right\\\\\\": \\\\\\"2'])
     page.reload()
     page.locator(".st-key-item-0 summary").click()

@@ -149,8 +149,7 @@ def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> 
     page = visitor.open("?layer=1&head=5&token=9").page
 
     def choose(menu: str, choice: str, address: str) -> None:
-        page.get_by_role("combobox", name=menu).click()
-        page.get_by_role("option", name=choice, exact=True).click()
+        visitor.choose(menu, choice)
         page.wait_for_url(f"**{address}**")
         visitor.drawn()
 

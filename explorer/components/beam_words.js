@@ -11,12 +11,13 @@ import {
   onShow,
   OPEN,
   placesOf,
+  stopOf,
   tag,
   tagWide,
   told,
 } from "./beam_figure.js";
 import { chosenRow, labelsOf } from "./flow_rows.js";
-import { fetchedRow, isFocus, numbered, widthOf } from "./flow_shares.js";
+import { isFocus, widthOf } from "./flow_shares.js";
 import { fixed, ordinal } from "./number_format.js";
 import { sentences } from "./sentences.js";
 
@@ -26,8 +27,7 @@ import { sentences } from "./sentences.js";
 /** @typedef {import("./flow_figure.js").FlowLayer} FlowLayer */
 
 const say = sentences("flow");
-const HALF = 0.5; // of what is brought, from which on a word is fetched
-const WORD = /^\p{L}[\p{L}\p{M}’'-]*$/u;
+const FETCHES = / fetches “(.*?)”/;
 
 /** A word that races, with the rest of one of which a piece does. @param {any} lane @returns {string} */
 const whole = ({ label, rest }) => label + rest;
@@ -48,8 +48,8 @@ export const hued = (view, figure, headline) =>
     one.style.color = colourOf(view.look, figure, word) || "inherit";
   });
 
-/** Where the beam stands and what happens there, in words. @param {Flow} figure @param {Set<string>} special */
-export function spoken(figure, special) {
+/** Where the beam stands and what happens there, in words. @param {Flow} figure */
+export function spoken(figure) {
   const [lane] = figure.lanes;
   if (isEnd(figure))
     return [say("end"), lane && `${whole(lane)} ${lane.text}`].filter(Boolean).join("; ");
@@ -57,13 +57,9 @@ export function spoken(figure, special) {
   const of = { layer: layer.layer, n: figure.layers.length };
   if (!lane) return say("layer_of", of);
   const { from, to } = placesOf({ ...figure, ms: undefined }, lane);
-  numbered(figure);
-  const row = fetchedRow(figure, layer);
-  const word = row < 0 ? "" : labelsOf(figure)[row];
-  const most = Math.max(...layer.attentions.map((one) => (row < 0 ? 0 : widthOf(one, -1, row))));
-  const isFetched = most > HALF && WORD.test(word) && !special.has(word);
+  const word = stopOf(figure)?.finding.match(FETCHES)?.[1];
   const slots = { ...of, word, answer: whole(lane), before: ordinal(from), after: ordinal(to) };
-  return say(isFetched ? "spoken_fetched" : "spoken", slots);
+  return say(word ? "spoken_fetched" : "spoken", slots);
 }
 
 /** The words that race as rows of a table: its title, the names of its columns, and each word with its place or its probability before and after. @param {Flow} figure @returns {{ title: string, columns: string[], rows: string[][] }} */
@@ -88,7 +84,8 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const right = from + wide - 0.3 * letter;
   const limits = [from + 0.3 * letter, plan.rows[plan.firsts[layer.band]] - 0.5 * letter];
   let y = across - 2.1 * letter;
-  const own_ = writes && say("writes", { words: writes });
+  const isCause = figure.cause[0] === figure.layers.indexOf(layer);
+  const own_ = (isCause && figure.blind) || (writes && say("writes", { words: writes }));
   const all = [...(adds || writes ? [[say("box", { adds }).trim(), own_]] : []), ...units];
   const lines = isFocus(figure, layer) ? all : []; // in the end what the cause brings, alone
   const high = (/** @type {number} */ n) => (1.25 * n + 0.5) * letter;

@@ -57,7 +57,7 @@ import { sentences } from "./sentences.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 /** A flow, the place that it moves from, what is under the pointer, how far the layer under the beam has come, in milliseconds, the reader's guess, colours by row, and the word without which another one is said.
- * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, wanted?: string, zoom?: any, yours?: string, hues?: Record<number, number>, strongest?: { label: string, edits: string } }} Flow */
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any, ms?: number, most?: number, wanted?: string, zoom?: any, yours?: string, hues?: Record<number, number>, strongest?: { label: string, edits: string }, blind?: string }} Flow */
 /** An attention, how many rows there are, and what each head brings from all of them.
  * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
 /** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */

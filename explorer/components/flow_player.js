@@ -3,6 +3,7 @@
 // the beam as it is dragged, played and walked along the layers.
 
 import {
+  answerOf,
   END,
   count,
   GROW,
@@ -47,9 +48,10 @@ import { explained, sentenceOf } from "./terms.js";
 const say = sentences("flow");
 const OF_WORD = "switch word"; // where the focus is, also when its button puts the word back
 const FAST = 80; // milliseconds of a layer that is not told by itself
-const [READING, A_WORD] = [2500, 250]; // milliseconds that a stop is read, at least, and of each word
-const LAST = /[^.!?]*[.!?]$/; // sentence of several
-const MOVING = 0.8; // of that time in which a layer is told, part by part
+const [READING, A_WORD] = [2500, 200]; // milliseconds that a stop is read, at least, and of each word
+const FIRST = /.*?[.!?](?= |$)/; // sentence of several
+const LAST = /[^.!?]*[.!?]$/;
+const PACE = 1.25; // of the parts of a layer that is told
 const AGAIN = 1400; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
@@ -131,19 +133,16 @@ const votedHues = ({ votes }) =>
       .map(([row, noun]) => [row, Math.min(noun, HUES - 1)]),
   );
 
+/** A button of the bar. @param {string} label @param {() => void} onclick @param {Record<string, any>} [more] attributes */
+const button = (label, onclick, more = {}) =>
+  make(
+    "button",
+    { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more },
+    label,
+  );
+
 /** @param {View} view */
 function bar(view) {
-  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
-    make(
-      "button",
-      {
-        type: "button",
-        onclick,
-        data: { focus: more["aria-label"] || label },
-        ...more,
-      },
-      label,
-    );
   const play = button(say("play"), () => playOrStop(view), {
     class: "play",
     "aria-keyshortcuts": "Space",
@@ -214,21 +213,8 @@ function fill(view, nav, more, slider) {
   const figure = now(view);
   const { level, leads } = figure;
   const { levels = [], switch: toggle } = stopOf(figure) || {};
-  const button = (
-    /** @type {string} */ label,
-    /** @type {any} */ select,
-    /** @type {any} */ attributes,
-  ) =>
-    make(
-      "button",
-      {
-        type: "button",
-        onclick: () => go(view, select),
-        data: { focus: label },
-        ...attributes,
-      },
-      label,
-    );
+  const to = (/** @type {string} */ label, /** @type {any} */ select, more = {}) =>
+    button(label, () => go(view, select), more);
   const [{ rows, selected }] = figure.bands;
   const own = `${rows[selected]} →`; // a word that is hidden has no name here either
   const named = levels.map((/** @type {any} */ one) =>
@@ -244,7 +230,7 @@ function fill(view, nav, more, slider) {
           },
           label,
         )
-      : button(label, each ? select : { ...select, flow_beam: beamOf(figure) }, {
+      : to(label, each ? select : { ...select, flow_beam: beamOf(figure) }, {
           class: each > level ? "crumb deeper" : "crumb",
         }),
   );
@@ -261,7 +247,7 @@ function fill(view, nav, more, slider) {
   more?.replaceChildren(
     ...(word
       ? [
-          button(
+          to(
             say("take_out", { word: word.label }),
             { edits: toggled(figure, word.edits.split(",")), flow_beam: END },
             { class: "lead switch proof", data: { focus: OF_WORD } },
@@ -270,7 +256,7 @@ function fill(view, nav, more, slider) {
       : []),
     ...(toggle && !figure.ffn
       ? [
-          button(toggle.label, toggle.select, {
+          to(toggle.label, toggle.select, {
             class: isProof ? "lead switch proof" : "lead switch",
             "aria-keyshortcuts": "X",
             data: { focus: /HideWord/.test(figure.edits) ? OF_WORD : "switch" },
@@ -278,12 +264,12 @@ function fill(view, nav, more, slider) {
         ]
       : []),
     ...(isOn
-      ? leads.map((/** @type {any} */ one) => button(one.label, one.select, { class: "lead" }))
+      ? leads.map((/** @type {any} */ one) => to(one.label, one.select, { class: "lead" }))
       : []),
   );
   if (!slider) return;
   slider.value = `${figure.current}`;
-  slider.setAttribute("aria-valuetext", spoken(figure, new Set(view.header.special)));
+  slider.setAttribute("aria-valuetext", spoken(figure));
 }
 
 // ---- the beam ------------------------------------------------------------------------------------
@@ -444,10 +430,9 @@ function play(view) {
   const n = count(figure);
   const calm = still();
   let column = figure.current >= n ? 0 : Math.max(0, figure.current);
-  if (calm && !figure.slow.includes(column))
-    column = figure.slow.find((/** @type {number} */ each) => each > column) ?? n;
-  const isOpened = figure.level > 0;
-  if (isOpened) return undefined;
+  const nextSlow = () => figure.slow.find((/** @type {number} */ each) => each > column) ?? n;
+  if (calm && !figure.slow.includes(column)) column = nextSlow();
+  if (figure.level) return;
   view.play.textContent = say("stop");
   view.root.classList.add("plays");
   const canvas = make("canvas", { class: "parcels", "aria-hidden": "true" });
@@ -465,7 +450,7 @@ function play(view) {
     clearTimeout(timer);
     view.root.removeEventListener("pointerdown", press);
     canvas.remove();
-    view.root.classList.remove("plays", "awaits");
+    view.root.classList.remove("plays");
     view.play.textContent = say("play");
     figure.ms = undefined;
     if (!view.root.isConnected || now(view) !== figure) return;
@@ -482,14 +467,14 @@ function play(view) {
   };
   const next = () => {
     before = place(figure);
-    column = calm
-      ? (figure.slow.find((/** @type {number} */ each) => each > column) ?? n)
-      : column + 1;
+    column = calm ? nextSlow() : column + 1;
     enter();
   };
   /** @type {any} */
   let said;
-  let [reads, since, fast] = [0, 0, FAST]; // milliseconds that what is told is read, when it came, and those of a quick layer
+  let [reads, fast] = [0, FAST]; // milliseconds that what is told is read, and those of a quick layer
+  /** @type {any} */
+  let later; // what is told of a layer when it is seen
   const enter = () => {
     figure.current = column;
     const isSlow = figure.slow.includes(column);
@@ -499,7 +484,6 @@ function play(view) {
       const stop = figure.stops[lastOfQuick(figure)];
       if (stop !== said) {
         said = stop;
-        since = performance.now();
         // Quick layers pass while their sentence is read, so that nothing stands still.
         fast = Math.max(FAST, readingOf(stop.finding) / (1 + lastOfQuick(figure) - column));
       }
@@ -507,18 +491,22 @@ function play(view) {
       const told = isTold(figure)
         ? stop
         : { ...stop, finding: stop.finding.replace(LAST, () => stands) };
-      shown(view, isTold(figure), told);
+      // What a layer fetches is told while it comes, what it makes of the answer when that is seen.
+      later = isSlow && !calm && stop;
+      const [first] = stop.finding.match(FIRST) || [""];
+      const isOfAnswer = first.includes(`“${answerOf(figure).label}”`);
+      const finding = isOfAnswer ? `${say("layer", figure.layers[column])} …` : first;
+      shown(view, !later && isTold(figure), later ? { finding } : told);
       reads = readingOf(stop.finding);
     }
     const isLast = !passes && (figure.slow.includes(column + 1) || column + 1 >= n);
-    if (column >= n) return ending();
-    if (calm) {
+    if (column >= n) ending();
+    else if (calm) {
       draw(undefined);
       timer = setTimeout(next, reads);
     } else if (isSlow) {
       began = 0;
       parcels = [];
-      view.root.classList.add("awaits");
       frame = requestAnimationFrame(tick);
     } else {
       const begins = performance.now();
@@ -527,25 +515,30 @@ function play(view) {
         const part = Math.min(1, Math.max(0, time - begins) / pace);
         draw(undefined, part);
         if (part < 1) frame = requestAnimationFrame(sweep);
-        else if (isLast) {
-          inSight(view);
-          timer = setTimeout(next, Math.max(0, reads + since - performance.now()));
-        } else next();
+        else {
+          if (isLast) inSight(view);
+          next();
+        }
       };
       sweep(begins);
     }
-    return undefined;
   };
   const tick = (/** @type {number} */ time) => {
-    if (!view.root.isConnected || now(view) !== figure) return view.settle?.();
-    began ||= time;
-    const pace = Math.max(1, (MOVING * reads) / LASTS);
-    const ms = (time - began) / pace;
-    if (time - began >= Math.max(reads, LASTS)) {
-      canvas.width = 0;
-      return next();
+    if (!view.root.isConnected || now(view) !== figure) {
+      view.settle?.();
+      return;
     }
-    view.root.classList.toggle("awaits", ms < GROW); // what comes of it is told when it is seen
+    began ||= time;
+    const ms = (time - began) / PACE;
+    if (later && ms >= GROW) {
+      shown(view, true, later);
+      later = undefined;
+    }
+    if (time - began >= PACE * GROW + reads) {
+      canvas.width = 0;
+      next();
+      return;
+    }
     if (ms < LASTS) draw(ms, share(ms, 0, WIDEN));
     else if (figure.ms !== undefined) draw(undefined);
     if (ms >= WIDEN) {
@@ -556,7 +549,6 @@ function play(view) {
       carry(canvas, box, view.look, parcels, (ms - WIDEN) % AGAIN);
     }
     frame = requestAnimationFrame(tick);
-    return undefined;
   };
   const ending = () => {
     const began = performance.now();
@@ -583,7 +575,6 @@ function play(view) {
     last(began);
   };
   enter();
-  return undefined;
 }
 
 /** The last of the quick layers that the beam stands in, that layer itself where it is told alone. @param {any} figure */
@@ -708,20 +699,19 @@ const wordsOut = new Map();
 async function late(view, figure) {
   const { out } = figure;
   if (!out) return;
-  const apply = (/** @type {any} */ table) => {
+  const keep = (/** @type {any} */ table) => {
     figure.isLate = true;
     if (table) colour(view, figure, table);
+  };
+  const apply = (/** @type {any} */ table) => {
+    keep(table);
     if (!view.root.isConnected || now(view) !== figure) return;
     view.beam.choose?.();
     view.beam.fill?.();
     const moves = view.settle || view.gliding[view.beam.at] !== undefined; // to what it is now
     if (!moves && !isAsked(figure)) view.beam.paint();
   };
-  if (wordsOut.has(out)) {
-    figure.isLate = true;
-    if (wordsOut.get(out)) colour(view, figure, wordsOut.get(out));
-    return;
-  }
+  if (wordsOut.has(out)) return keep(wordsOut.get(out));
   const gone = new AbortController();
   const { sent } = bus.now; // the text on show: whoever sends another one waits for that
   const deaf = listen((news) => news.sent !== sent && gone.abort());
@@ -769,7 +759,7 @@ async function showGuess(view, figure) {
 
 const HUES = 3; // words that have a colour
 
-/** Give the words of content that matter most their colours, the rival its lane, and the end what the answer is without a word. @param {View} view @param {any} figure @param {Record<string, any[]>} table */
+/** Give the words of content that matter most their colours, the rival its lane, the end what the answer is without a word, and the FFN where its word comes from what it does without that. @param {View} view @param {any} figure @param {Record<string, any[]>} table */
 function colour(view, figure, table) {
   figure.proof = proofOf(figure);
   const of = (/** @type {string} */ row) =>
@@ -777,6 +767,11 @@ function colour(view, figure, table) {
   const [most] = of("word").filter((at) => table.turns_most[at]);
   figure.strongest =
     most === undefined ? undefined : { label: table.word[most], edits: table.edits[most] };
+  const [blind] = of("ffn");
+  if (blind !== undefined && !figure.edits && !figure.blind) {
+    figure.blind = table.word[blind];
+    figure.stops[figure.cause[0]].finding += ` ${table.says[blind]}`;
+  }
   const [band] = figure.bands;
   const [first] = figure.lanes.filter((/** @type {any} */ one) => one.were >= 0);
   const lead = first

@@ -158,18 +158,18 @@ export function laneOf(table, row, guess) {
   const label = isWhole && !starts ? guess : first;
   const rest = guess && starts ? guess.slice(label.length) : "";
   return {
-    ...{
-      label,
-      rest,
-      id,
-      chance,
-      text,
-      were,
-      was_text,
-      guess,
-      isPart: Boolean(guess && !alike(label, guess) && !isWhole),
-    },
-    ...{ places: places("place"), middles: places("middle"), was_places: places("place before") },
+    label,
+    rest,
+    id,
+    chance,
+    text,
+    were,
+    was_text,
+    guess,
+    isPart: Boolean(guess && !alike(label, guess) && !isWhole),
+    places: places("place"),
+    middles: places("middle"),
+    was_places: places("place before"),
   };
 }
 

@@ -944,7 +944,7 @@ def _layer(
     if reading is not None and of_way:
         word, p = reading.word(layer)
         says = (word, p, tenths(p))
-    ffn = next((each for each in way.layers[layer] if each.place == "ffn"), None)
+    ffn = way.ffn(layer)
     size = None
     if ffn is not None:
         before, wrote = (

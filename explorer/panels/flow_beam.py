@@ -34,7 +34,7 @@ from explorer.panels.flow_way import (
 from explorer.panels.selection import WordOnItsWay, select_stream
 from explorer.panels.spec import Panel
 from explorer.wording.templates import sentences
-from models.contract.edits import Edit, HideToken, HideWord, ZeroHead, to_line
+from models.contract.edits import Edit, HideToken, HideWord, SetSite, ZeroHead, to_line
 from models.contract.recording import CONTINUES, Recording, Stream
 from models.contract.results import Sampling, largest
 from models.runtime.caching import loaded, memo
@@ -48,6 +48,7 @@ HEADS, FFN = -1, -2  # writers beside the units of a stop
 N_LETTERS = 40  # of a guess, as many as its field takes
 N_OUT = 16  # words that are taken out one by one
 LEAST_ADDED = 0.05  # to a difference of logits, by a head that is told
+MUCH_FURTHER = 1.25  # times its place, that an answer has where an FFN does not see its word
 LITTLE_LEFT = 0.9  # of its probability, from which on an answer keeps it
 
 
@@ -437,10 +438,11 @@ def _stop_sentence(race: Race, at: int) -> str:
         last = "_last" if at == len(now.places(id)) - 2 else ""
         other = now.label(now.leaders[at])
         name = f"leads{last}" if is_word(other) else f"leads_alone{last}"
-        return _joined(WORDS(name, other=other, **slots), parts)
+        return _joined(WORDS(name, other=other, **slots), parts or _by_heads(race, at))
     kept = "returns" if parts else "leaves"
     name = "lifts" if after < before else "drops" if after > before else kept
-    return _joined(WORDS(name, **slots), parts or _of_rival(race, at))
+    alone = _by_heads(race, at) if after != before else _of_rival(race, at)
+    return _joined(WORDS(name, **slots), parts or alone)
 
 
 def _of_rival(race: Race, at: int) -> str:
@@ -476,15 +478,21 @@ def _word_of(race: Race, found: AnsweringHead) -> str:
 
 def answering_head(race: Race, at: int) -> AnsweringHead | None:
     """The head that a layer, by its order, is told of: the one that makes the answer, else the one
-    that adds most to it from another word; None for none by itself."""
+    that adds most to it from another word, where that is one of content; None for none."""
     if race.causing_layer == at and race.acting is not None:
         return race.acting
     layer, adds = list(race.now.way.layers)[at], race.adds
     found = adds.strongest(layer) if adds else None
-    if adds is None or found is None:
+    if adds is None or found is None or not _is_content(race, found):
         return None
     value = adds.of_word(found.attention, layer, found.head, found.key)
     return found if value >= LEAST_ADDED else None
+
+
+def _is_content(race: Race, found: AnsweringHead) -> bool:
+    """Whether a head reads a word of content."""
+    kinds = word_classes.classes(race.typed.stream(found.attention.key).tokens)
+    return kinds[found.key] == word_classes.CONTENT
 
 
 def _by_parts(race: Race, at: int) -> str:
@@ -495,12 +503,21 @@ def _by_parts(race: Race, at: int) -> str:
         return ""
     heads = "leave" if middle == before else "lift" if middle < before else "push"
     answer, turned = race.now.label(race.answer), _turned(race, at)
-    slots = {"middle": ordinal(middle), "after": ordinal(after)}
+    moved = (each for each in race.slow if len({*_places_in(race, each)[1:]}) > 1)
+    ffn = WORDS("ffn_first" if at == next(moved) else "ffn")  # what it is, once
+    slots = {"middle": ordinal(middle), "after": ordinal(after), "ffn": ffn}
     if turned and turned[1] == answer:
-        ffn = WORDS("ffn_turns", other=turned[0], answer=answer)
+        then = WORDS("ffn_turns", other=turned[0], answer=answer, ffn=ffn)
     else:
-        ffn = WORDS("ffn_lifts" if after < middle else "ffn_pushes", **slots)
-    return f"{WORDS(f'heads_{heads}', answer=answer, **slots)} {ffn}"
+        then = WORDS("ffn_lifts" if after < middle else "ffn_pushes", **slots)
+    return f"{WORDS(f'heads_{heads}', answer=answer, **slots)} {then}"
+
+
+def _by_heads(race: Race, at: int) -> str:
+    """Sentence on a told layer whose heads alone move the answer, "" where nothing tells that."""
+    way = race.now.way
+    is_told = list(way.layers)[at] in flow_analysis.middle_sites(way.stream)
+    return WORDS("heads_alone") if is_told else ""
 
 
 def _ending(race: Race, plain: Recording, drawn: Run) -> Ending:
@@ -625,7 +642,7 @@ def _words_of_stops(race: Race, recording: Recording) -> dict[int, dict]:
         if source and source.is_fetched and attn:
             vectors.append(way.stream.at(attn.wrote)[way.token])
             uses.append((at, HEADS))
-        ffn = next((each for each in way.layers[layers[at]] if each.place == "ffn"), None)
+        ffn = way.ffn(layers[at])
         if ffn is not None:
             vectors.append(way.stream.at(ffn.wrote)[way.token])
             uses.append((at, FFN))
@@ -691,7 +708,8 @@ def each_word(
     """Effect of each word on what the model says at a token of its flow: the prediction without it,
     read by no other token; of a long text the words that bring most. What is said without the head
     that the answer is told to come from, and the way through the vocabulary of the word that is
-    said without the word that matters most.
+    said without the word that matters most. And where the FFN brings the answer when it does not
+    see the word that this comes from.
 
     token: of the first stream. hide: as of the flow. guess: a word, whose way through the
     vocabulary is told in place of all this, by its first token, with the probability of all of
@@ -750,7 +768,14 @@ def each_word(
         title=WORDS("each_title", word=word(id)),
         finding=finding,
         figures=(Bars(columns=(WORDS("left", word=word(id)),), rows=bars, high=1.0),),
-        table=stacked((("word", columns), *_rival(shown, whole, of, told)), "row"),
+        table=stacked(
+            (
+                ("word", columns),
+                *_rival(shown, whole, of, told),
+                *_blind_ffn(of, base, whole.drawn),
+            ),
+            "row",
+        ),
         file="each-word",
         at={"run": whole.drawn},
     )
@@ -796,6 +821,37 @@ def _without_head(of: Race, change: PredictionChange) -> str:
     lead = change.top_after
     rises = "" if lead == id else _rises(of.now, id, lead, own, after)
     return _joined(WORDS("head_falls", **slots), rises)
+
+
+def _blind_ffn(of: Race, plain: Recording, drawn: Run) -> list[tuple[str, Columns]]:
+    """What comes of the answer where the FFN after the head that it comes from writes what it
+    writes in the text without that head's word, and all else is as it is: as a part of a table;
+    none where that FFN brings the answer no further than so. plain: the recording without edits;
+    drawn: the run that is."""
+    found, at = of.cause, of.causing_layer
+    if found is None or at is None or not interventions.can_follow(of.typed, HideWord, SetSite):
+        return []
+    _, middle, after = _places_in(of, at)
+    layer, way = _layer_number(found), of.now.way
+    ffn = way.ffn(layer)
+    if ffn is None or after >= middle:
+        return []
+    name = found.attention.key
+    hidden = words_analysis.hidden_word(
+        plain, found.key, None if name == plain.streams[0].name else name
+    )
+    without = replace(drawn, edits=(*hidden, *drawn.edits)).recording()
+    wrote = without.stream(way.stream.name).at(ffn.wrote)[way.token]
+    blind = SetSite(wrote, site=ffn.wrote, token=way.token, stream=way.stream.name)
+    recording = replace(drawn, edits=(*drawn.edits, blind)).recording()
+    site = of.now.lens.sites[of.now.ends[layer]]
+    lens = loaded(recording).lens(recording, way.stream.name, 1, way.token, (site,), (of.answer,))
+    place = int(lens.ranks[lens.sites.index(site), 0]) + 1
+    if place < MUCH_FURTHER * after:
+        return []
+    slots = {"word": _word_of(of, found), "answer": of.now.label(of.answer)}
+    said = [WORDS(name, place=ordinal(place), **slots) for name in ("blind", "tag_blind")]
+    return [("ffn", {"place": [place], "says": said[:1], "word": said[1:]})]
 
 
 def _word_that_tells(

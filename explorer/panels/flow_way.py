@@ -68,6 +68,10 @@ class Way:
         """The sub-layers by layer."""
         return flow_analysis.in_layers(self.stream)
 
+    def ffn(self, layer: int) -> residual.SubLayer | None:
+        """The feed-forward network of a layer, None where it has none."""
+        return next((each for each in self.layers[layer] if each.place == "ffn"), None)
+
     @cached_property
     def attentions(self) -> tuple[Attention, ...]:
         """The attentions that write to the stream."""
