@@ -297,10 +297,10 @@ def test_levels_lead_in_and_out_with_the_selection() -> None:
     assert heads == ["", "5", "5", "5"], "the whole model is that of all heads"
     whole = architecture.flow(run, 9, layer=1).figures[0]
     assert [each.select["head"] for each in whole.stop.levels[:2]] == ["", ""], "no head was chosen"
-    shares = whole.layers[1].attentions[0].shares.sum(1)
+    (attention,) = whole.layers[1].attentions
     said = re.match(r"head (\d+): ", whole.stops[1].brings)
-    told = said[1] if said else str(shares.argmax())
-    assert whole.stop.levels[2].select["head"] == told, "that which is named, or brings most"
+    told = said[1] if said else str(np.argmax(attention.adds))
+    assert whole.stop.levels[2].select["head"] == told, "that which is named, or adds most"
 
 
 def test_a_model_without_q_k_and_v_is_opened_to_its_heads() -> None:

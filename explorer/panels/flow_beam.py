@@ -393,8 +393,10 @@ def tagged(stop: FlowStop, race: Race, at: int) -> FlowStop:
     of the answer's place, and the guess between the two."""
     found, brings = answering_head(race, at), ""
     before, middle, after = _places_in(race, at)
-    # A layer whose heads push the answer back is not told of one that lifts it.
-    if found is not None and (middle <= before or race.causing_layer == at):
+    # A layer whose heads push the answer back is not told of one that lifts it, and none of a word
+    # without content, which tells nobody anything.
+    is_cause = race.causing_layer == at
+    if found is not None and (is_cause or (middle <= before and _is_content(race, found))):
         brings = WORDS("tag_head", head=found.head, word=_word_of(race, found))
     turned = _turned(race, at)
     slots = {"answer": race.now.label(race.answer), "middle": ordinal(middle)}
@@ -478,12 +480,12 @@ def _word_of(race: Race, found: AnsweringHead) -> str:
 
 def answering_head(race: Race, at: int) -> AnsweringHead | None:
     """The head that a layer, by its order, is told of: the one that makes the answer, else the one
-    that adds most to it from another word, where that is one of content; None for none."""
+    that adds most to it from another word; None for none by itself."""
     if race.causing_layer == at and race.acting is not None:
         return race.acting
     layer, adds = list(race.now.way.layers)[at], race.adds
     found = adds.strongest(layer) if adds else None
-    if adds is None or found is None or not _is_content(race, found):
+    if adds is None or found is None:
         return None
     value = adds.of_word(found.attention, layer, found.head, found.key)
     return found if value >= LEAST_ADDED else None
