@@ -13,6 +13,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
@@ -266,14 +267,20 @@ class Visitor:
         return self
 
     def choose(self, menu: str, option: str, within: Any = None, exact: bool = True) -> Visitor:
-        """An option of a menu, which is opened when the page that it belongs to is complete: a run
-        that is on its way closes it."""
+        """An option of a menu, which is opened again where a run of the page has closed it."""
+        from playwright.sync_api import TimeoutError
+
         field = (within or self.page).get_by_role("combobox", name=menu)
         field.wait_for()
-        self.at_rest()
-        field.click()
-        self.page.get_by_role("option", name=option, exact=exact).click()
-        return self
+        option_of = self.page.get_by_role("option", name=option, exact=exact)
+        for _ in range(5):
+            self.at_rest()
+            field.click()
+            with suppress(TimeoutError):
+                option_of.click(timeout=5_000)
+                return self
+            self.page.keyboard.press("Escape")
+        raise AssertionError(f"{menu} offers no {option}")
 
     def visit(self, tab: str, drawn: str, **asked: object) -> Visitor:
         """A tab by a link with these choices, at rest with `drawn`, a selector, on it."""

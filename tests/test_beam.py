@@ -328,7 +328,7 @@ def test_what_is_taken_out_is_no_longer_told(model: str, text: str) -> None:
         if edits:
             stop = architecture.flow(run.under(edits), beam="end").figures[0].stops[column]
             assert gone not in stop.brings
-            assert f"Its head {head} does that" not in stop.finding
+            assert f"Head {head} does that" not in stop.finding
             end = architecture.flow(run.under(edits), beam="end").figures[0].stops[-1]
             assert edits == links or f"→ {band.rows[row]}" not in end.levels[-1].label
 
@@ -462,8 +462,10 @@ def test_what_an_ffn_makes_of_its_word_is_measured_by_what_it_writes_without(tex
     place = 1 + int((logits > logits[answer.id]).sum())
     assert table["place"][at] == place > answer.places[column + 1]
     word = figure.bands[0].rows[row]
-    said = f"If F did not see “{word}”, “{answer.label}” would come to {ordinal(place)}."
-    assert (table["says"][at], table["word"][at]) == (said, f"without “{word}”: {ordinal(place)}")
+    said = (
+        f"F finds “{word}” in it: blind to that, F would lift “{answer.label}” to {ordinal(place)}."
+    )
+    assert (table["says"][at], table["word"][at]) == (said, f"finds “{word}” in the line")
 
 
 @pytest.mark.parametrize("model", [*MODELS, "smollm2"])

@@ -81,18 +81,16 @@ def test_the_light_goes_on_for_the_whole_page_and_what_is_said_is_what_the_lanes
         shown[figure.stops[layer].finding] = ordinal(after) if before == after else both
     shown[figure.stops[-1].finding] = lane.text
     # What is measured while it plays stands behind what is told.
-    proof = re.compile(" (?:Head|Without|What would|If F) .*$")
+    proof = re.compile(r" (?:Head \d+ of|Without|What would|F finds) .*$")
     film = [(proof.sub("", said), number) for said, number in page.evaluate("film")]
     # The sentence stands while its layer plays, whose numbers are there before the next one.
     told = {sentence: number for sentence, number in film if sentence in shown}
     assert told == shown
     # What a layer makes of the answer is told when its place moves, and not before.
     for layer, (before, after) in enumerate(zip(lane.places, lane.places[1:])):
-        sentence = figure.stops[layer].finding
-        headline = sentence.partition(". ")[0]
-        assert (f"Layer {layer} …" in dict(film)) == (f"“{lane.label}”" in headline)
+        assert f"Layer {layer} …" in dict(film)
         is_moved = before != lane.middles[layer] and before != after
-        assert not is_moved or (sentence, ordinal(before)) not in film
+        assert not is_moved or (figure.stops[layer].finding, ordinal(before)) not in film
     lively.leave()
 
 
@@ -208,6 +206,18 @@ def test_the_end_leads_on_to_the_head_that_it_names(visitor: Visitor) -> None:
     expect(page.locator(".panel .finding")).to_contain_text(reason)
     _, layer, head, *_ = page.locator(".flow-bar .crumb").all_inner_texts()
     assert reason.startswith(f"{head} of {layer.lower()}")
+
+
+def test_a_press_while_it_plays_ends_that_and_does_what_it_is_for(visitor: Visitor) -> None:
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = arrive(lively, "").page
+    page.locator(".stage .light").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.locator(".flow-bar .crumb", has_text="Layer").click()
+    page.wait_for_url("**flow_level=Layer**")
+    assert page.locator(".flow-bar [aria-current=step]").inner_text().startswith("Layer ")
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    lively.leave()
 
 
 def test_the_end_asks_what_comes_without_a_word_and_a_press_shows_it(visitor: Visitor) -> None:

@@ -2,10 +2,10 @@
 // What travels in the picture of the whole machine: parcels on curves, the answer on its way to its bar,
 // and what is taken out.
 
-import { onShow, TRAVEL } from "./beam_figure.js";
+import { answerOf, onShow, OPEN, TRAVEL, WIDEN } from "./beam_figure.js";
 import { toldRow } from "./beam_words.js";
 import { now } from "./flow_levels.js";
-import { labelsOf } from "./flow_rows.js";
+import { labelsOf, linesOf } from "./flow_rows.js";
 import { widthOf } from "./flow_shares.js";
 import { sentences } from "./sentences.js";
 
@@ -25,7 +25,7 @@ export function parcelsOf(view) {
   const special = new Set(view.header.special);
   const labels = labelsOf(figure);
   const told = toldRow(figure, layer);
-  return [...(group?.querySelectorAll("path.flow-curve[data-at]") || [])].flatMap((path) => {
+  const own = [...(group?.querySelectorAll("path.flow-curve[data-at]") || [])].flatMap((path) => {
     const row = Number(path.getAttribute("data-at"));
     const of = layer.attentions.reduce(
       (/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, widthOf(one, -1, row)),
@@ -43,7 +43,24 @@ export function parcelsOf(view) {
       word: row === told && !each ? labels[row] : "",
     }));
   });
+  const [brought] = own.filter(({ word }) => word);
+  const ffn = /** @type {any} */ (group?.querySelector(".flow-ffn rect"));
+  if (!brought || !figure.blind || figure.cause[0] !== figure.current || !ffn) return own;
+  // What is brought goes on into the FFN, and out of that the answer.
+  const [x, y] = brought.points.slice(6);
+  const box = ffn.getBBox();
+  const [u, v] = [box.x + box.width / 2, box.y + box.height / 2];
+  const { label, rest } = answerOf(figure);
+  const out = { fill: view.look.ink, hue: undefined, word: label + rest };
+  return [
+    ...own,
+    { ...brought, points: straight(x, y, u, v), begins: TRAVEL },
+    { ...brought, ...out, points: straight(u, v, 2 * u - x, 2 * v - y), begins: OPEN - WIDEN },
+  ];
 }
+
+/** A straight way. @param {number} x @param {number} y @param {number} u @param {number} v */
+const straight = (x, y, u, v) => [x, y, x, y, u, v, u, v];
 
 /** The answer on its way from the layer that it comes from to its bar. @param {View} view @returns {Parcel[]} */
 export function wayOfAnswer(view) {
@@ -55,13 +72,14 @@ export function wayOfAnswer(view) {
 /** What comes of a part that is taken out, or put back, on its way from its layer to the bars. @param {View} view @param {any} before the flow that was on show @returns {Parcel[]} */
 export function outcomeOf(view, before) {
   const figure = now(view);
-  const lines = (/** @type {string} */ edits) => edits.split(",").filter(Boolean);
-  const [were, are] = [lines(before.edits), lines(figure.edits)];
+  const [were, are] = [linesOf(before.edits), linesOf(figure.edits)];
   const gone = are.filter((each) => !were.includes(each));
   const line = gone[0] ?? were.find((each) => !are.includes(each)) ?? "";
   const [kind, layer, head] = line.split(":");
   const [band] = figure.bands;
-  const row = (band.outs || []).findIndex((/** @type {string} */ out) => lines(out).includes(line));
+  const row = (band.outs || []).findIndex((/** @type {string} */ out) =>
+    linesOf(out).includes(line),
+  );
   const name = kind === "ZeroHead" ? say("one_head", { head }) : (band.rows[row] ?? "");
   const own = figure.layers.findIndex((/** @type {any} */ each) => `${each.layer}` === layer);
   const from = kind === "ZeroHead" ? own : (figure.cause[0] ?? figure.matters[0]);
@@ -76,8 +94,11 @@ function wayOut(view, column, what) {
   const sum = box.querySelector(`g.flow-layer[data-at="${column}"] .flow-sum`);
   if (!out || !sum) return [];
   const [x, y] = ["cx", "cy"].map((name) => Number(sum.getAttribute(name)));
-  const line = [x, y, x, y, out[0], y, out[0], y];
-  return [line, out].map((points, each) => ({ ...what, points, begins: each * TRAVEL }));
+  return [straight(x, y, out[0], y), out].map((points, each) => ({
+    ...what,
+    points,
+    begins: each * TRAVEL,
+  }));
 }
 
 /** Draw parcels where they are. @param {HTMLCanvasElement} canvas @param {HTMLElement} box what they are drawn over @param {import("./theme.js").Look} look @param {Parcel[]} parcels @param {number} ms */

@@ -98,7 +98,7 @@ export function tags(pen, figure, plan, layer, [from, wide, ffn]) {
   const isBelow = plan.rows[row] > across;
   const foot = plan.rows[row] + (isBelow ? own + 0.35 * letter : -0.35 * letter);
   const widest = Math.max(0, ...lines.map(([bold, pale]) => tagWide(pen, bold, pale)));
-  const isBeside = tagWide(pen, brings, pale) + widest < wide - 1.5 * letter;
+  const isBeside = tagWide(pen, brings, pale) + widest < wide - 0.8 * letter;
   const isClear = isBeside || isBelow || foot <= y - tall || foot - own >= y;
   const isStacked = row >= 0 && !isClear && foot - own - tall > limits[1];
   if (isStacked) y = foot - own - 0.3 * letter; // what the box does stands above it

@@ -483,7 +483,7 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
     part: `head ${layer.layer}.${attention.attention}.${head}`,
   };
   if (figure.level === 0) {
-    const line = [`ZeroHead:${layer.layer}:${head}:${attention.name}`];
+    const line = `ZeroHead:${layer.layer}:${head}:${attention.name}`;
     const at = { attention: attention.attention, layer: `${layer.layer}`, head: `${head}` };
     return leading(pen, { ...at, edits: toggled(figure, line), flow_beam: END }, what, draw);
   }

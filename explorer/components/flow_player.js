@@ -3,7 +3,6 @@
 // the beam as it is dragged, played and walked along the layers.
 
 import {
-  answerOf,
   END,
   count,
   GROW,
@@ -49,10 +48,9 @@ const say = sentences("flow");
 const OF_WORD = "switch word"; // where the focus is, also when its button puts the word back
 const FAST = 80; // milliseconds of a layer that is not told by itself
 const [READING, A_WORD] = [2500, 200]; // milliseconds that a stop is read, at least, and of each word
-const FIRST = /.*?[.!?](?= |$)/; // sentence of several
-const LAST = /[^.!?]*[.!?]$/;
+const LAST = /[^.!?]*[.!?]$/; // sentence of several
 const PACE = 1.25; // of the parts of a layer that is told
-const AGAIN = 1400; // milliseconds after which its parcels go once more
+const AGAIN = 1800; // milliseconds after which its parcels go once more
 const PAUSE = 250; // milliseconds after the last step, before the address has it
 const PAINTED = 400; // milliseconds after which a picture and its page have been drawn
 
@@ -249,7 +247,7 @@ function fill(view, nav, more, slider) {
       ? [
           to(
             say("take_out", { word: word.label }),
-            { edits: toggled(figure, word.edits.split(",")), flow_beam: END },
+            { edits: toggled(figure, word.edits), flow_beam: END },
             { class: "lead switch proof", data: { focus: OF_WORD } },
           ),
         ]
@@ -370,7 +368,7 @@ function outInFocus(figure, inside) {
     .flatMap(({ attentions }) => attentions)
     .find(({ attention }) => at.head !== undefined && attention === at.attention);
   const line = of && `ZeroHead:${at.layer}:${at.head}:${of.name}`;
-  return line && { ...at, edits: toggled(figure, [line]) };
+  return line && { ...at, edits: toggled(figure, line) };
 }
 
 /** The edits that take out the word that is read most, in the end the one that the answer comes from. @param {any} figure */
@@ -379,7 +377,7 @@ function wordOut(figure) {
   const [band] = figure.bands;
   const row = isEnd(figure) && figure.cause.length ? figure.cause[3] : fetchedRow(figure, layer);
   const line = layer && band.outs?.[row];
-  return line ? { edits: toggled(figure, line.split(",")), flow_beam: END } : undefined;
+  return line ? { edits: toggled(figure, line), flow_beam: END } : undefined;
 }
 
 /** What switches the head that brings most off or on: on the model's own level its effect is seen in the end. @param {any} figure */
@@ -439,7 +437,7 @@ function play(view) {
   const box = view.boxes[view.beam.at];
   box.after(canvas);
   const press = (/** @type {Event} */ { target }) => target !== view.play && view.settle?.();
-  view.root.addEventListener("pointerdown", press);
+  view.root.addEventListener("click", press, true);
   let [frame, timer, began] = [0, 0, 0];
   /** @type {import("./beam_parcels.js").Parcel[]} */
   let parcels = [];
@@ -448,7 +446,7 @@ function play(view) {
     view.settle = undefined;
     cancelAnimationFrame(frame);
     clearTimeout(timer);
-    view.root.removeEventListener("pointerdown", press);
+    view.root.removeEventListener("click", press, true);
     canvas.remove();
     view.root.classList.remove("plays");
     view.play.textContent = say("play");
@@ -488,18 +486,13 @@ function play(view) {
         fast = Math.max(FAST, readingOf(stop.finding) / (1 + lastOfQuick(figure) - column));
       }
       const stands = figure.stops[column].finding.match(LAST)?.[0] ?? ""; // of the answer, here
-      const told = isTold(figure)
-        ? stop
-        : { ...stop, finding: stop.finding.replace(LAST, () => stands) };
-      // What a layer fetches is told while it comes, what it makes of the answer when that is seen.
       later = isSlow && !calm && stop;
-      const [first] = stop.finding.match(FIRST) || [""];
-      const isOfAnswer = first.includes(`“${answerOf(figure).label}”`);
-      const finding = isOfAnswer ? `${say("layer", figure.layers[column])} …` : first;
-      shown(view, !later && isTold(figure), later ? { finding } : told);
+      const finding = later
+        ? `${say("layer", figure.layers[column])} …`
+        : stop.finding.replace(LAST, () => stands);
+      shown(view, !later && isTold(figure), { finding });
       reads = readingOf(stop.finding);
     }
-    const isLast = !passes && (figure.slow.includes(column + 1) || column + 1 >= n);
     if (column >= n) ending();
     else if (calm) {
       draw(undefined);
@@ -515,10 +508,7 @@ function play(view) {
         const part = Math.min(1, Math.max(0, time - begins) / pace);
         draw(undefined, part);
         if (part < 1) frame = requestAnimationFrame(sweep);
-        else {
-          if (isLast) inSight(view);
-          next();
-        }
+        else next();
       };
       sweep(begins);
     }

@@ -16,10 +16,7 @@ export const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) =
 
 /** The row of a band's selected token. @param {Flow} figure @param {number} band */
 export const chosenRow = ({ bands }, band) =>
-  bands
-    .slice(0, band)
-    .reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows.length, 0) +
-  bands[band].selected;
+  labelsOf({ bands: bands.slice(0, band) }).length + bands[band].selected;
 
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 export const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
@@ -50,13 +47,13 @@ export function writtenRow({ bands: [before] }, { bands: [after] }) {
 }
 
 /** The edits of a line of them. @param {string | undefined} line */
-const linesOf = (line) => new Set(line ? line.split(",") : []);
+export const linesOf = (line) => (line ? line.split(",") : []);
 
-/** The edits of the run without some, or with these too. @param {Flow} figure @param {string[]} lines */
-export function toggled({ edits }, lines) {
-  const now = edits ? edits.split(",") : [];
+/** The edits of the run without some, or with these too. @param {Flow} figure @param {string} line of these */
+export function toggled({ edits }, line) {
+  const [now, lines] = [edits, line].map(linesOf);
   const isOut = lines.every((each) => now.includes(each));
-  const left = now.filter((/** @type {string} */ each) => !lines.includes(each));
+  const left = now.filter((each) => !lines.includes(each));
   return [...left, ...(isOut ? [] : lines)].join(",");
 }
 
@@ -64,7 +61,7 @@ export function toggled({ edits }, lines) {
 export const isHeadOut = ({ wanted }, layer, { removed, name }, head) =>
   wanted === undefined
     ? removed.includes(head)
-    : linesOf(wanted).has(`ZeroHead:${layer}:${head}:${name}`);
+    : linesOf(wanted).includes(`ZeroHead:${layer}:${head}:${name}`);
 
 /** The colour of what comes from a row: that of its word, if it has one. @param {Pen} pen @param {Flow} figure @param {number} row */
 export const hueOf = ({ look }, { hues }, row) =>
@@ -119,9 +116,11 @@ export function streams(pen, figure, plan) {
       const chosen = row === band.selected;
       const isRest = row === band.rest;
       const hue = chosen ? look.ink : hueOf(pen, figure, first + row);
-      const lines = [...linesOf(band.outs?.[row])];
-      const isOut = lines.length > 0 && lines.every((each) => out.has(each));
-      const before = lines.length > 0 && lines.every((each) => wasOut.has(each)) ? 1 : 0;
+      const lines = linesOf(band.outs?.[row]);
+      const isIn = (/** @type {string[]} */ edits) =>
+        lines.length > 0 && lines.every((each) => edits.includes(each));
+      const isOut = isIn(out);
+      const before = Number(isIn(wasOut));
       const gone = before + (Number(isOut) - before) * dark; // how far it is dark
       const ends = (/** @type {number} */ a, /** @type {number} */ b) => [
         point(plan, a, across),
@@ -220,7 +219,7 @@ export function streams(pen, figure, plan) {
       const told = `${label}, ${say(isOut ? "is_out" : "is_read")}`;
       pen.target(
         {
-          select: [toggled(figure, lines), END],
+          select: [toggled(figure, band.outs[row]), END],
           label: told,
           pressed: isOut,
           name: "token",

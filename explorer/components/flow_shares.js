@@ -8,7 +8,6 @@ import { omitted } from "./omissions.js";
 /** @typedef {import("./flow_figure.js").FlowLayer} FlowLayer */
 /** @typedef {import("./flow_figure.js").FlowAttention} FlowAttention */
 
-const LAYER = 1; // a level
 const LEAST_ADDED = 0.05; // to a difference of logits, by a head that is as dark as can be
 
 /** How dark a head's dot is, from 0 to 1: the root of what it adds to the answer beside the head that adds most, or where that is not known its share. @param {Flow} figure @param {FlowAttention} attention @param {number} head */
@@ -78,15 +77,7 @@ export function cutFlow(figure, most, named = []) {
   const { bands } = figure;
   if (labelsOf(figure).length <= most) return figure;
   const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)), named);
-  const size = (/** @type {any} */ one) =>
-    one.bands.reduce(
-      (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
-      0,
-    );
-  return {
-    ...cut,
-    omitted: omitted(["rows", size(cut), size(figure)]),
-  };
+  return { ...cut, omitted: omitted(["rows", labelsOf(cut).length, labelsOf(figure).length]) };
 }
 
 /** A flow of at most so many rows in each band, those among them that are named. @param {Flow} figure @param {number} few @param {number[]} [named] */
@@ -96,14 +87,13 @@ export function kept(figure, few, named = []) {
   const focus = layers.filter((/** @type {any} */ one) => isFocus(figure, one));
   const seen = focus.length ? focus : layers;
   const attentions = seen.flatMap((/** @type {any} */ layer) => layer.attentions);
-  const sizes = (/** @type {any} */ one, /** @type {number} */ row) =>
-    figure.level >= LAYER
-      ? [...Array(count(one)).keys()].map((head) => Math.abs(widthOf(one, head, row)))
-      : [Math.abs(widthOf(one, -1, row))];
-  const matters = (/** @type {number} */ row) =>
-    attentions
-      .flatMap((/** @type {any} */ one) => sizes(one, row))
-      .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
+  const matters = (/** @type {number} */ row) => {
+    let sum = 0;
+    for (const one of attentions)
+      for (const head of figure.level ? Array(count(one)).keys() : [-1])
+        sum += Math.abs(widthOf(one, head, row));
+    return sum / (1 + sum);
+  };
   // Never left out: what most is brought from here, and the words that change the answer most.
   const told = focus.length ? focus : figure.matters.map((at) => layers[at]);
   const fetched = told.map((/** @type {any} */ layer) => fetchedRow(figure, layer));
@@ -116,15 +106,12 @@ export function kept(figure, few, named = []) {
     const own = [...band.rows.keys()];
     const start = first;
     first += own.length;
-    const order = own
-      .filter((row) => row !== band.rest)
-      .sort(
-        (a, b) =>
-          Number(b === band.selected) - Number(a === band.selected) ||
-          Number(named.includes(start + b)) - Number(named.includes(start + a)) ||
-          stays(start + b) - stays(start + a) ||
-          matters(start + b) - matters(start + a),
-      );
+    const rank = (/** @type {number} */ at) =>
+      8 * Number(at === band.selected) +
+      4 * Number(named.includes(start + at)) +
+      stays(start + at) +
+      matters(start + at);
+    const order = own.filter((row) => row !== band.rest).sort((a, b) => rank(b) - rank(a));
     const rows = order.slice(0, few).sort((a, b) => a - b);
     all.push(...rows.map((at) => start + at));
     return {

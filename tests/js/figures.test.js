@@ -1273,10 +1273,10 @@ test("a curve is as wide as its share, and shrinks with its update", () => {
 });
 
 test("edits of an address gain what is pressed, and lose it by another press", () => {
-  const one = toggled({ edits: "" }, ["HideWord:3:"]);
-  const two = toggled({ edits: one }, ["ZeroHead:1:2:self"]);
+  const one = toggled({ edits: "" }, "HideWord:3:");
+  const two = toggled({ edits: one }, "ZeroHead:1:2:self");
   assert.deepEqual([one, two], ["HideWord:3:", "HideWord:3:,ZeroHead:1:2:self"]);
-  assert.equal(toggled({ edits: two }, ["HideWord:3:"]), "ZeroHead:1:2:self");
+  assert.equal(toggled({ edits: two }, "HideWord:3:"), "ZeroHead:1:2:self");
 });
 
 test("a layer that is opened shows its heads, a head its own row, and one that is off its ghosts", () => {
