@@ -715,10 +715,9 @@ def each_word(
 
     token: of the first stream. hide: as of the flow. guess: a word, whose way through the
     vocabulary is told in place of all this, by its first token, with the probability of all of
-    it after a text that goes on. temperature: that a model which
-    continues texts draws its words at. Raises ValueError for a model that cannot follow such an
-    edit or predicts no words, where there is no word to take out, and for a guess that no token
-    begins.
+    it after a text that goes on. temperature: that a model which continues texts draws its words
+    at. Raises ValueError for a model that cannot follow such an edit or predicts no words, where
+    there is no word to take out, and for a guess that no token begins.
     """
     plain = replace(run, edits=())
     base = plain.recording()
@@ -766,18 +765,13 @@ def each_word(
     of_word = WORDS("without_says" if turns else "without_has", **slots)
     finding = _joined(of_word, *of_head) if turns else _joined(*of_head, of_word)
     bars = tuple(BarRow(labels[at], (p,), (tenths(p),), outline=before) for at, p in left.items())
+    parts = [("word", columns), *_rival(shown, whole, of, told)]
+    parts += _blind_ffn(of, base, whole.drawn)
     return Panel(
         title=WORDS("each_title", word=word(id)),
         finding=finding,
         figures=(Bars(columns=(WORDS("left", word=word(id)),), rows=bars, high=1.0),),
-        table=stacked(
-            (
-                ("word", columns),
-                *_rival(shown, whole, of, told),
-                *_blind_ffn(of, base, whole.drawn),
-            ),
-            "row",
-        ),
+        table=stacked(parts, "row"),
         file="each-word",
         at={"run": whole.drawn},
     )
