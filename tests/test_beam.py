@@ -462,10 +462,8 @@ def test_what_an_ffn_makes_of_its_word_is_measured_by_what_it_writes_without(tex
     place = 1 + int((logits > logits[answer.id]).sum())
     assert table["place"][at] == place > answer.places[column + 1]
     word = figure.bands[0].rows[row]
-    said = (
-        f"F finds “{word}” in it: blind to that, F would lift “{answer.label}” to {ordinal(place)}."
-    )
-    assert (table["says"][at], table["word"][at]) == (said, f"finds “{word}” in the line")
+    said = f"F finds “{word}” there, which points to “{answer.label}”."
+    assert (table["says"][at], table["word"][at]) == (said, f"finds “{word}” there")
 
 
 @pytest.mark.parametrize("model", [*MODELS, "smollm2"])

@@ -187,6 +187,7 @@ def test_own_lessons_outlive_their_window(visitor: Visitor) -> None:
     page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
     page.get_by_label("Title").fill("The first one")
     page.get_by_label("Title").press("Enter")
+    visitor.until(HAS, ["The first one"])
     visitor.at_rest()
     page.get_by_role("button", name="New lesson").click()
     page.locator("summary").first.wait_for(state="detached")

@@ -119,11 +119,10 @@ export function carry(canvas, box, { paper, font }, parcels, ms) {
   if (!pen) return;
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
-  const named = parcels.filter(({ word }) => word);
-  for (const { points, fill, hue, begins, word } of [
-    ...parcels.filter((one) => !one.word),
-    ...named,
-  ]) {
+  // Words are above all others.
+  for (const { points, fill, hue, begins, word } of [...parcels].sort(
+    (a, b) => a.word.length - b.word.length,
+  )) {
     const part = (ms - begins) / TRAVEL;
     if (part <= 0 || part >= 1) continue;
     const t = part * part * (3 - 2 * part);

@@ -439,8 +439,8 @@ function play(view) {
   const press = (/** @type {Event} */ { target }) => target !== view.play && view.settle?.();
   view.root.addEventListener("click", press, true);
   let [frame, timer, began] = [0, 0, 0];
-  /** @type {import("./beam_parcels.js").Parcel[]} */
-  let parcels = [];
+  /** @type {import("./beam_parcels.js").Parcel[] | undefined} */
+  let parcels;
   let before = place(figure);
   view.settle = () => {
     view.settle = undefined;
@@ -499,7 +499,7 @@ function play(view) {
       timer = setTimeout(next, reads);
     } else if (isSlow) {
       began = 0;
-      parcels = [];
+      parcels = undefined;
       frame = requestAnimationFrame(tick);
     } else {
       const begins = performance.now();
@@ -532,10 +532,11 @@ function play(view) {
     if (ms < LASTS) draw(ms, share(ms, 0, WIDEN));
     else if (figure.ms !== undefined) draw(undefined);
     if (ms >= WIDEN) {
-      if (!parcels.length) {
+      if (!parcels) {
         inSight(view); // it has its width
         parcels = parcelsOf(view);
       }
+      if (ms > WIDEN + AGAIN) parcels = parcels.filter(({ word }) => !word); // which goes once
       carry(canvas, box, view.look, parcels, (ms - WIDEN) % AGAIN);
     }
     frame = requestAnimationFrame(tick);

@@ -846,7 +846,7 @@ def _blind_ffn(of: Race, plain: Recording, drawn: Run) -> list[tuple[str, Column
     if place < MUCH_FURTHER * after:
         return []
     slots = {"word": _word_of(of, found), "answer": of.now.label(of.answer)}
-    said = [WORDS(name, place=ordinal(place), **slots) for name in ("blind", "tag_blind")]
+    said = [WORDS(name, **slots) for name in ("blind", "tag_blind")]
     return [("ffn", {"place": [place], "says": said[:1], "word": said[1:]})]
 
 

@@ -149,7 +149,7 @@ def add(tab: str, finding: str, panel: str) -> None:
 def store(is_wanted: bool) -> None:
     """Let the browser keep the open lesson, and say once which others it keeps. is_wanted: that is
     needed also where this visit has no lesson of its own."""
-    asks = st.session_state.lesson == OWN and not visit.lessons_read
+    asks = (is_wanted or st.session_state.lesson == OWN) and not visit.lessons_read
     if not (visit.own_lesson or visit.forgotten_lessons or is_wanted or asks):
         return
     about = {

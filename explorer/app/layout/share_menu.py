@@ -76,6 +76,7 @@ def _offer_to_lesson() -> None:
         key="add to lesson",
         type="tertiary",
         icon=":material/playlist_add:",
+        disabled=not visit.lessons_read,  # till then it would begin another one
         on_click=own_lesson.add,
         args=(tab, finding, panel),
     )
