@@ -467,9 +467,7 @@ def test_what_an_ffn_makes_of_its_word_is_measured_by_what_it_writes_without(tex
 
 
 @pytest.mark.parametrize("model", [*MODELS, "smollm2"])
-def test_a_layer_names_a_head_that_reads_a_word_of_content_or_what_the_answer_comes_from(
-    model: str,
-) -> None:
+def test_a_tag_names_no_word_without_content_but_the_cause(model: str) -> None:
     for text in (WAITER, ROME):
         figure = architecture.flow(Run(model, text)).figures[0]
         for column, stop in enumerate(figure.stops):

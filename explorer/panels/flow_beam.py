@@ -820,10 +820,10 @@ def _without_head(of: Race, change: PredictionChange) -> str:
 
 
 def _blind_ffn(of: Race, plain: Recording, drawn: Run) -> list[tuple[str, Columns]]:
-    """What comes of the answer where the FFN after the head that it comes from writes what it
-    writes in the text without that head's word, and all else is as it is: as a part of a table;
-    none where that FFN brings the answer no further than so. plain: the recording without edits;
-    drawn: the run that is."""
+    """Place of the answer after the layer of the head that it comes from, if that layer's FFN wrote
+    what it writes in the text without the head's word, and all else were as it is: a part of a
+    table; none where the FFN brings the answer no further than so. plain: the recording without
+    edits; drawn: the run that is."""
     found, at = of.cause, of.causing_layer
     if found is None or at is None or not interventions.can_follow(of.typed, HideWord, SetSite):
         return []
