@@ -14,7 +14,7 @@ from models.version import VERSION
 TITLE = "Headlight: see what every attention head of a transformer sees"
 AUTHOR = "The Headlight developers"
 NO_KEY = re.compile(r"[^\w.-]+")  # what the key of an entry may not have
-RELEASED = "2026-11-29"
+RELEASED = "2026-12-03"
 
 
 def cite(of: Panel | Recording | Model | str | None = None) -> str:
